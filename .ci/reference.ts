@@ -1,4 +1,5 @@
 /** Writes docs/reference/ from the schemas, the table of HTTP errors, the commands and the types of the operator API. */
+import { readFileSync } from "node:fs";
 import path from "node:path";
 import { PassThrough } from "node:stream";
 import type { Command } from "commander";
@@ -38,6 +39,7 @@ export function writeReference(config: Schema, auth: Schema): Record<string, str
     "docs/reference/errors.md": writeErrors(),
     "docs/reference/cli.md": writeCli(),
     "docs/reference/api.md": writeApi(),
+    "docs/guide/channels.md": writeChannels(),
   };
 }
 
@@ -205,6 +207,35 @@ function writeSignatures({ oneOf: schemes = [] }: Schema): string {
     "## Keys",
     toTable(distinct),
   );
+}
+
+/** The guide with the tables of the channels that are built in. */
+function writeChannels(): string {
+  const rows = Object.entries(builtInDrivers.channels).map(([name, { schema, about }]) => {
+    const { properties = {}, required = [] } = schema as Schema;
+    const settings = Object.keys(properties)
+      .filter((key) => !key.startsWith("allow"))
+      .map((key) => `\`${key}${required.includes(key) ? "" : "?"}\``);
+    const { to, needs, afterCrash = "once", testedAgainst } = about ?? {};
+    return { needs, cells: [`\`${name}\``, settings.join(", "), to, needs, afterCrash, testedAgainst] };
+  });
+  const toLines = (names: string[], chosen: typeof rows): string =>
+    [names, names.map(() => "---"), ...chosen.map(({ cells }) => cells.filter((cell) => cell !== undefined))]
+      .map((cells) => `| ${cells.join(" | ")} |`)
+      .join("\n");
+  const tables = join(
+    toLines(
+      ["Channel", "Settings", "`to`", "After a crash", "Tested against"],
+      rows.filter(({ needs }) => needs === undefined),
+    ),
+    "These channels write comments into other services:",
+    toLines(
+      ["Channel", "Settings", "`to`", "Least permissions", "After a crash", "Tested against"],
+      rows.filter(({ needs }) => needs !== undefined),
+    ),
+  );
+  const guide = readFileSync(path.join(root, "docs/guide/channels.md"), "utf8");
+  return guide.replace(/(?<=<!-- Generated[^\n]*-->\n)[^]*?(?=<!-- End -->)/, () => `\n${tables}\n`);
 }
 
 function writeErrors(): string {

@@ -31,6 +31,7 @@ export type {
 export { definePlugin } from "./core/ports/plugin.ts";
 export type { Plugin } from "./core/ports/plugin.ts";
 export type {
+  ChannelDefinition,
   DriverContext,
   DriverDefinition,
   OptionProblem,

@@ -10,7 +10,7 @@ import { isObject } from "../src/core/shared/json.ts";
 import { shownAdf } from "./support/adf.ts";
 import { createClient, waitFor } from "./support/client.ts";
 import { type Comment, type CommentServer, startComments } from "./support/comment-server.ts";
-import { bitbucket } from "./support/bitbucket.ts";
+import { bitbucket } from "./support/comment-services.ts";
 import { gitea, gitlab, jira, shownJira } from "./support/comment-services.ts";
 import { TOKEN } from "./support/comment-suite.ts";
 import { shownText } from "./support/comments.ts";
@@ -19,8 +19,8 @@ import { startGithub } from "./support/vendors/github-server.ts";
 import { startLinear } from "./support/linear-server.ts";
 import { notion, PAGE } from "./support/notion.ts";
 import { createPostgresUrl } from "./support/postgres.ts";
-import { pagerduty } from "./support/pagerduty.ts";
-import { sentry } from "./support/sentry.ts";
+import { pagerduty } from "./support/comment-services.ts";
+import { sentry } from "./support/comment-services.ts";
 import { startModels } from "./support/models.ts";
 import { startProcess } from "./support/process.ts";
 import { GATEWAY_TOKEN, HOOK_TOKEN, openService, type Service, startService, withTokens } from "./support/service.ts";
@@ -154,7 +154,7 @@ const places: Place[] = [
     change: ({ id, text }) => ({
       event: {
         id: randomUUID(),
-        data: { id: `PWL7QX${id}`, content: text, incident: { id: "Q02JTSNZWHSEKV" } },
+        data: { id, content: text, incident: { id: "Q02JTSNZWHSEKV" } },
       },
     }),
   },

@@ -6,26 +6,23 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { readEnvFile } from "../src/core/config/env-file.ts";
+import { vendors } from "../src/vendors/index.ts";
 import { startWebhooks } from "./support/cli.ts";
 import { startGithub } from "./support/vendors/github-server.ts";
 import { startJsonServer } from "./support/json-server.ts";
+import { doubles } from "./support/vendors/doubles.ts";
 import { startVendor, TOKEN, type VendorServer } from "./support/vendors/hook-vendors.ts";
 import { spawnWebhooks } from "./support/process.ts";
 import { withTokens } from "./support/service.ts";
 
 /** `doctor` asks it. */
 const PUBLIC_URL = "https://127.0.0.1:9";
-const VENDOR_MADE = new Set(["stripe", "pagerduty", "zendesk"]);
+// GitHub has its own double, and cases of its own below.
+const NAMES = Object.keys(vendors).filter((name) => vendors[name]?.webhooks && name !== "github");
+const VENDOR_MADE = new Set(NAMES.filter((name) => vendors[name]?.webhooks?.secretBy === "vendor"));
 const SIGNING_SECRET = "a-signing-secret-of-good-length";
 const APP_SECRET = "shpss_secret-of-the-app";
-const PLACES: Record<string, string> = {
-  gitlab: "acme/app",
-  gitea: "acme/app",
-  bitbucket: "acme/app",
-  shopify: "acme.myshopify.com",
-  zendesk: "acme",
-  azuredevops: "acme/My shop",
-};
+const PLACES = Object.fromEntries(NAMES.map((name) => [name, doubles[name]?.hooks?.place]));
 /** Senders with a subscription for each event: what is asked for, and what is subscribed to. The others are refused. */
 const PER_EVENT: Record<string, { asked: string; got: string[]; refused: string }> = {
   shopify: {
@@ -39,20 +36,6 @@ const PER_EVENT: Record<string, { asked: string; got: string[]; refused: string 
     refused: "ms.advancedsecurity.alert-created-event",
   },
 };
-const NAMES = [
-  "gitlab",
-  "gitea",
-  "bitbucket",
-  "jira",
-  "linear",
-  "telegram",
-  "stripe",
-  "pagerduty",
-  "shopify",
-  "zendesk",
-  "azuredevops",
-];
-
 let folder: string;
 let vendor: VendorServer;
 beforeEach(() => {

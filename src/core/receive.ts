@@ -108,7 +108,7 @@ export function createReceiver(parts: ReceiverParts): Receiver {
     const { mappings } = runtime.mappings;
     const { vendors } = runtime.drivers;
     const startedAt = performance.now();
-    const taken = await takeAnswer(request, { journal, by, mappings, vendors, isDelivered });
+    const taken = await takeAnswer(request, { journal, by, mappings, vendors, log, isDelivered });
     if (!taken) return undefined;
     const { approvalId, mapping, reason } = taken;
     log.info("a question was answered", { eventId: request.id, approvalId });

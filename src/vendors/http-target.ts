@@ -1,7 +1,7 @@
 import type { FromSchema } from "json-schema-to-ts";
 import { createHmac } from "node:crypto";
 import { DriverError, messageOf } from "../core/errors.ts";
-import type { DriverContext, DriverDefinition, OptionProblem } from "../core/ports/driver.ts";
+import type { DriverContext, ChannelDefinition, OptionProblem } from "../core/ports/driver.ts";
 import { listFound } from "../core/shared/found.ts";
 import { appendSegment, HTTP_URL, NON_BLANK, objectSchema } from "../core/shared/json.ts";
 import { isRetryableStatus } from "../core/shared/net/network.ts";
@@ -43,7 +43,16 @@ const schema = {
 type HttpOptions = FromSchema<typeof schema>;
 type TargetOptions = HttpOptions["targets"][string];
 
-export const http: DriverDefinition<ChannelDriver, HttpOptions> = { schema, check, create: createHttp };
+export const http: ChannelDefinition<HttpOptions> = {
+  schema,
+  check,
+  create: createHttp,
+  about: {
+    to: "the name of a target",
+    afterCrash: "comes again with the same `webhook-id`",
+    testedAgainst: "a double that verifies signatures with the scheme `standard-webhooks`",
+  },
+};
 
 const MIN_SECRET_BYTES = 24;
 

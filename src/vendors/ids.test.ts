@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, test } from "vitest";
 import { startJsonServer } from "../../test/support/json-server.ts";
+import { doubles } from "../../test/support/vendors/doubles.ts";
 import { startVendor, TOKEN, type VendorServer } from "../../test/support/vendors/hook-vendors.ts";
 import { accessTo } from "../../test/support/vendors/refusals.ts";
 import { compileTemplate } from "../core/mapping/template/template.ts";
@@ -22,21 +23,20 @@ let close = async (): Promise<void> => undefined;
 afterEach(() => close());
 
 describe("an id that a service has given a webhook", () => {
-  const PLACES: Record<string, string> = { shopify: "acme", zendesk: "acme", azuredevops: "acme/My shop" };
-  const EVENTS: Record<string, string> = { shopify: "orders/create", azuredevops: "git.push", linear: "Issue.create" };
   // Telegram's webhooks have no ids.
   const names = Object.keys(vendors).filter((name) => vendors[name]?.webhooks && name !== "telegram");
 
   async function open(name: string) {
     const double = await startVendor(name);
     close = double.close;
-    const access = accessTo(double.url, { token: TOKEN, place: PLACES[name] ?? "acme/app" });
-    return { double, hooks: vendors[name]!.webhooks!.connect(access) };
+    const { place, events } = doubles[name]!.hooks!;
+    const hooks = vendors[name]!.webhooks!.connect(accessTo(double.url, { token: TOKEN, place }));
+    return { double, hooks, wanted: { url, secret: "a:b", events, all: false } };
   }
 
   test.each(names)("%s: is used", async (name) => {
-    const { double, hooks } = await open(name);
-    const { id } = await hooks.create({ url, secret: "a:b", events: [EVENTS[name] ?? "issue.open"], all: false });
+    const { double, hooks, wanted } = await open(name);
+    const { id } = await hooks.create(wanted);
     expect(await hooks.find(url)).toEqual([id]);
     await hooks.remove(id);
     expect(double.hooks).toEqual([]);
@@ -44,9 +44,8 @@ describe("an id that a service has given a webhook", () => {
 
   describe.each(HOSTILE)("is %s", (_, hostile) => {
     test.each(names)("%s: is not used", async (name) => {
-      const { double, hooks } = await open(name);
+      const { double, hooks, wanted } = await open(name);
       setIds(double, hostile);
-      const wanted = { url, secret: "a:b", events: [EVENTS[name] ?? "issue.open"], all: false };
       await expect(hooks.create(wanted)).rejects.toThrow(UNREADABLE);
       await expect(hooks.find(url)).rejects.toThrow(UNREADABLE);
       expect(double.requests.filter((request) => request.includes("charges"))).toEqual([]);
@@ -66,42 +65,17 @@ describe("an id that a service has given a webhook", () => {
 });
 
 describe("an id that a service has given a message", () => {
-  interface Place {
-    to: string;
-    options?: object;
-    /** An id of its form. */
-    good?: string;
-  }
-  const GOOD = "7007";
+  /** Ids that are no numbers. */
   const PAGE = "https://github.com/acme/app/issues/1#issuecomment-7";
-  const PLACES: Record<string, Place> = {
-    github: { to: "acme/app#1", good: PAGE },
-    gitlab: { to: "acme/app#1" },
-    gitea: { to: "acme/app#1", good: PAGE },
-    bitbucket: { to: "acme/app#1" },
-    jira: { to: "SHOP-1" },
-    linear: { to: "ENG-1" },
-    notion: { to: "59e3eb41-33b2-4151-b05b-31115a15e1c2" },
-    pagerduty: { to: "Q1R2S3T4U5V6W7", options: { from: "a@b.test" } },
-    sentry: { to: "4501", options: { organization: "acme" } },
-    slack: { to: "C012AB3CD" },
-    discord: { to: "175928847299117063" },
-    telegram: { to: "123456789", options: { token: "1:a" } },
-    mattermost: { to: "4yde17n1hpyxtxr3u7jw1mn6po" },
-    whatsapp: { to: "+15551234567", options: { phoneNumberId: "1" }, good: "wamid.7" },
-    msteams: { to: "19:abc@thread.tacv2", options: { appId: "1", appPassword: "a" } },
-    signal: { to: "+15551234567" },
-    imessage: { to: "+15551234567" },
-  };
+  const IDS: Record<string, string> = { github: PAGE, gitea: PAGE, whatsapp: "wamid.7" };
+  const idOf = (name: string): string => IDS[name] ?? "7007";
   const drivers = Object.fromEntries(Object.values(vendors).flatMap(({ channels }) => Object.entries(channels ?? {})));
 
-  test("each channel of a vendor is here", () => {
-    expect(Object.keys(PLACES).toSorted()).toEqual(Object.keys(drivers).toSorted());
-  });
+  const names = Object.keys(drivers);
+  const channels = Object.assign({}, ...Object.values(doubles).map((double) => double.channels));
 
   /** Sends a message, and shows that an answer is being written, to a service that answers with an id wherever one may be. */
   async function use(name: string, id: string) {
-    const { to, options }: Place = PLACES[name] ?? { to: "" };
     const paths: string[] = [];
     const server = await startJsonServer(({ path = "" }) => {
       paths.push(path);
@@ -109,13 +83,10 @@ describe("an id that a service has given a message", () => {
     });
     close = server.close;
     const script = `console.log(JSON.stringify({ id: "d:0", result: { guid: ${JSON.stringify(id)} } }))`;
-    const credential = ["imessage", "msteams", "signal"].includes(name) ? {} : { token: "t" };
-    const address = name === "imessage" ? { command: [process.execPath, "-e", script] } : { baseUrl: server.url };
+    const program = { to: "+15551234567", block: () => ({ command: [process.execPath, "-e", script] }) };
+    const { to, block } = channels[name] ?? program;
     const context = { name, baseDir: "/", tempDir: "/tmp", stateDir: "/tmp", log: silentLog, compileTemplate };
-    const channel = await drivers[name]!.create(
-      { ...address, ...credential, ...options, ...(name === "msteams" && { tokenUrl: server.url }) },
-      context,
-    );
+    const channel = await drivers[name]!.create(block(server.url.replace(/\/$/, "")), context);
     const { signal } = new AbortController();
     const said: unknown[] = [];
     const sent = channel.send({ to, text: "Hello.", idempotencyKey: "d:0" }, signal);
@@ -144,18 +115,17 @@ describe("an id that a service has given a message", () => {
     };
   }
 
-  test.each(Object.keys(PLACES))("%s: is used", async (name) => {
-    const good = PLACES[name]?.good ?? GOOD;
-    const { said } = await use(name, good);
-    expect(said[0]).toContain(good);
+  test.each(names)("%s: is used", async (name) => {
+    const { said } = await use(name, idOf(name));
+    expect(said[0]).toContain(idOf(name));
   });
 
   describe.each(HOSTILE)("is %s", (_, hostile) => {
-    test.each(Object.keys(PLACES))("%s: is not used", async (name) => {
+    test.each(names)("%s: is not used", async (name) => {
       const { sent, said, paths } = await use(name, hostile);
       await expect(sent).rejects.toThrow(UNREADABLE);
       expect(said.filter((text) => hostile !== "" && String(text).includes(hostile))).toEqual([]);
-      const known = new Set((await use(name, PLACES[name]?.good ?? GOOD)).paths);
+      const known = new Set((await use(name, idOf(name))).paths);
       expect(paths.filter((path) => !known.has(path))).toEqual([]);
     });
   });

@@ -8,6 +8,7 @@ import type { Journal, NewApproval } from "../../src/core/journal/journal.ts";
 import { claimRun } from "../contracts/journal/lost-claims.ts";
 import { open } from "../contracts/journal/openers/sqlite.ts";
 import { sampleApproval, sampleDelivery } from "../contracts/journal/samples.ts";
+import { silentLog } from "../../src/core/telemetry/log.ts";
 import { vendors } from "../../src/vendors/index.ts";
 import { toRequest } from "../support/mapping.ts";
 
@@ -47,6 +48,7 @@ async function answer(code: string, event: object = {}, changes: Partial<TakeOpt
     by: ["slack:T0ACME/U0ANN"],
     mappings: [{ credential: "auth:slack", source }],
     vendors,
+    log: silentLog,
     isDelivered: async () => false,
     ...changes,
   });

@@ -1,5 +1,6 @@
 /** Doubles of services that take comments, each written from its vendor's reference. */
 import { isAdf, shownAdf } from "./adf.ts";
+import { toObject } from "../../src/core/shared/json.ts";
 import type { Comment, CommentService } from "./comment-server.ts";
 import { TOKEN } from "./comment-suite.ts";
 import { withoutMark } from "./comments.ts";
@@ -155,3 +156,100 @@ export const jira: CommentService = {
 export function shownJira(text: string): string {
   return withoutMark(shownAdf(JSON.parse(text)));
 }
+
+interface RestComments {
+  /** A pattern: the path of a place's comments. That of a comment is below it. */
+  path: string;
+  /** Patterns: the query of the list, and the end of a comment's path. */
+  query?: string;
+  end?: string;
+  isAuthorized?: CommentService["isAuthorized"];
+  /** Default: the field `text`. */
+  textOf?(body: Record<string, unknown>): unknown;
+  /** Default: `id` and `text`. */
+  show?(comment: Comment): object;
+  /** An answer about one comment, and one with a list of them, newest first. Default: themselves. */
+  wrap?(comment: object | undefined): object;
+  wrapList?(comments: object[]): object;
+}
+
+/** The double of a service with the usual REST. */
+export function createRestComments({
+  path,
+  query = "",
+  end = "",
+  isAuthorized = ({ authorization }) => authorization === `Bearer ${TOKEN}`,
+  textOf = ({ text }) => text,
+  show = ({ id, text }) => ({ id, text }),
+  wrap = (comment = {}) => comment,
+  wrapList = (comments) => comments,
+}: RestComments): CommentService {
+  const toOne = (comments: Comment[]): object => wrap(comments.map(show)[0]);
+  return {
+    isAuthorized,
+    refuse: (status) => ({ status, body: { message: "Refused.", detail: "Refused.", error: { message: "Refused" } } }),
+    routes: [
+      {
+        method: "POST",
+        path: new RegExp(`^${path}$`),
+        kind: "add",
+        textOf,
+        toAnswer: (comments) => ({ status: 201, body: toOne(comments) }),
+      },
+      {
+        method: "PUT",
+        path: new RegExp(`^${path.replace(/\/$/, "")}/(\\d+)${end}$`),
+        kind: "edit",
+        textOf,
+        toAnswer: (comments) => ({ status: 200, body: toOne(comments) }),
+      },
+      {
+        method: "GET",
+        path: new RegExp(`^${path}${query}$`),
+        kind: "list",
+        textOf: () => "",
+        toAnswer: (comments) => ({ status: 200, body: wrapList(comments.toReversed().map(show)) }),
+      },
+    ],
+  };
+}
+
+/** https://developer.atlassian.com/cloud/bitbucket/rest/, "Pullrequests" and "Issue tracker". */
+export const bitbucket: CommentService = createRestComments({
+  path: "(?:/2\\.0)?/repositories/acme/app/(?:pullrequests|issues)/12/comments",
+  query: "\\?(?=.*sort=-created_on)(?=.*pagelen=100).*",
+  textOf: ({ content }) => toObject(content)["raw"],
+  show: ({ id, text }) => ({
+    type: "pullrequest_comment",
+    id: Number(id),
+    content: { type: "rendered", raw: text, markup: "markdown", html: `<p>${text}</p>` },
+    links: { html: { href: `https://bitbucket.org/acme/app/pull-requests/12/_/diff#comment-${id}` } },
+  }),
+  wrapList: (values) => ({ pagelen: 100, page: 1, size: values.length, values }),
+});
+
+/** https://developer.pagerduty.com/api-reference/, "Notes". */
+export const pagerduty: CommentService = createRestComments({
+  path: "/incidents/Q02JTSNZWHSEKV/notes",
+  isAuthorized: ({ authorization, from, accept }) =>
+    authorization === `Token token=${TOKEN}` &&
+    (from === undefined || from === "agent@acme.test") &&
+    accept === "application/vnd.pagerduty+json;version=2",
+  textOf: ({ note }) => toObject(note)["content"],
+  show: ({ id, text }) => ({
+    id,
+    user: { id: "PXPGF42", type: "user_reference", summary: "Agent" },
+    channel: { summary: "The PagerDuty website or APIs" },
+    content: text,
+    created_at: "2026-01-05T15:28:51-05:00",
+  }),
+  wrap: (note) => ({ note }),
+  wrapList: (notes) => ({ notes }),
+});
+
+/** Written from Sentry's source, `sentry/issues/endpoints/group_notes.py`: its OpenAPI file does not name comments. */
+export const sentry: CommentService = createRestComments({
+  path: "/api/0/organizations/acme/issues/(?:4501|SHOP-2F)/comments/",
+  end: "/",
+  show: ({ id, text }) => ({ id, type: "note", data: { text }, dateCreated: "2026-01-05T09:31:44.118160Z" }),
+});

@@ -15,7 +15,7 @@ import { readContext } from "./read-context.ts";
 import { runLoop } from "./loop.ts";
 import { toSummary } from "./main-session.ts";
 import { type Reply, sendReplies } from "./reply.ts";
-import { describeReviewFormat } from "./parse-review.ts";
+import { describeReviewFormat } from "./reply.ts";
 import { openGrants } from "./call-rules.ts";
 import { recordSteps, type StepStore, Suspended } from "./steps.ts";
 

@@ -2,6 +2,7 @@ import type { AskedApproval, Journal } from "../journal/journal.ts";
 import { findVendor, type PersonMessage, type Vendors } from "../ports/vendor.ts";
 import { toObject } from "../shared/json.ts";
 import { toChannelName } from "../shared/channel-names.ts";
+import type { Log } from "../telemetry/log.ts";
 import { type HookRequest, isSender } from "../types.ts";
 
 /** A message of a person that has the form of an answer. Whether it counts depends on what was asked, where and of whom. */
@@ -14,16 +15,30 @@ export interface ChatAnswer extends Omit<PersonMessage, "text"> {
 /** Undefined unless a verified event of this preset is a new message that is an answer and nothing else. */
 export function readAnswer(
   preset: string,
-  { payload, headers }: { payload: unknown; headers: Record<string, string> },
-  vendors: Vendors,
+  event: { payload: unknown; headers: Record<string, string> },
+  { vendors, log }: Pick<TakeOptions, "vendors" | "log">,
 ): ChatAnswer | undefined {
-  const { text, ...message } =
-    findVendor(vendors, preset)?.readMessage?.({ payload: toObject(payload), headers }) ?? {};
+  const { text, ...message } = readMessage(preset, event, { vendors, log }) ?? {};
   const found = typeof text === "string" && text.length <= MAX_LENGTH ? parseAnswer(text) : undefined;
   return found && isComplete(message) ? { ...message, ...found } : undefined;
 }
 
 const MAX_LENGTH = 2000;
+
+/** A plugin that throws, at a form that it does not expect, costs no event: it is one like any other. */
+function readMessage(
+  preset: string,
+  { payload, headers }: { payload: unknown; headers: Record<string, string> },
+  { vendors, log }: Pick<TakeOptions, "vendors" | "log">,
+): PersonMessage | undefined {
+  try {
+    return findVendor(vendors, preset)?.readMessage?.({ payload: toObject(payload), headers });
+  } catch {
+    // The message of the error may quote the payload.
+    log.warn("readMessage of a vendor failed, so the event is no answer", { step: "approvals", preset });
+    return undefined;
+  }
+}
 
 /** The whole message: whatever else it says, it was not meant for us. */
 function parseAnswer(text: string): Pick<ChatAnswer, "code" | "decision" | "reason"> | undefined {
@@ -41,7 +56,7 @@ type Place = Omit<PersonMessage, "text">;
 
 function isComplete(message: Partial<Place>): message is Place {
   const { person, to, at, messageId } = message;
-  return [person, to, messageId].every(Boolean) && Number.isFinite(at);
+  return [person, to, messageId].every((part) => typeof part === "string" && part !== "") && Number.isFinite(at);
 }
 
 /** The part of a mapping that says which service its events are of. */
@@ -56,6 +71,7 @@ export interface TakeOptions {
   by: readonly string[];
   mappings: readonly Sender[];
   vendors: Vendors;
+  log: Pick<Log, "warn">;
   /** Whether a delivery sent the message with this id. */
   isDelivered(messageId: string, channel: string): Promise<boolean>;
 }
@@ -92,7 +108,7 @@ export const ANSWER_RULES: Record<string, (given: GivenAnswer) => boolean | Prom
  * nobody else can make one. Undefined: it is an event like any other.
  */
 export async function takeAnswer(request: HookRequest, options: TakeOptions): Promise<TakenAnswer | undefined> {
-  const { journal, by, mappings, vendors, isDelivered } = options;
+  const { journal, by, mappings, vendors, log, isDelivered } = options;
   if (by.length === 0 || !isSender(request.credential)) return undefined;
   const sender = mappings.find(
     ({ credential, source }) =>
@@ -100,7 +116,7 @@ export async function takeAnswer(request: HookRequest, options: TakeOptions): Pr
   );
   const { preset = "", mapping, id = "" } = sender?.source ?? {};
   const channel = toChannelName(mapping?.source?.channel ?? "");
-  const answer = readAnswer(preset, request, vendors);
+  const answer = readAnswer(preset, request, { vendors, log });
   const asked = answer && (await findAsked(answer, channel, journal));
   if (!asked) return undefined;
   const person = `${channel}:${answer.person}`;

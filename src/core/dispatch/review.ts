@@ -1,4 +1,4 @@
-import { parseReview, type ReviewBlock, type ReviewComment } from "../actions/parse-review.ts";
+import { parseReview, type ReviewBlock, type ReviewComment } from "../actions/reply.ts";
 import type { ChangeDiff, ChannelDriver, LineComment, Review, ReviewVerdict } from "../ports/channel.ts";
 import { type DiffLine, parseHunks } from "../shared/text/diff.ts";
 import { type AgentAction, REVIEW_VERDICTS } from "../types.ts";

@@ -1,4 +1,4 @@
-import type { MessageTemplate } from "./channel.ts";
+import type { ChannelDriver, MessageTemplate } from "./channel.ts";
 import type { MailAccount, RefreshTokens } from "./mail-source.ts";
 import type { ReplayClass, SignatureVerifier } from "./signature.ts";
 import type { Log } from "../telemetry/log.ts";
@@ -46,6 +46,22 @@ export interface DriverContext {
   mailAccount?(name: string): MailAccount | undefined;
   /** For a mail source: keeps the refresh tokens of a mailbox. Absent: they are kept in memory only. */
   refreshTokens?(mailbox: string): RefreshTokens;
+}
+
+/** A channel. */
+export interface ChannelDefinition<Options extends object = object> extends DriverDefinition<ChannelDriver, Options> {
+  /** For the documentation, in a few words each. */
+  about?: ChannelSummary;
+}
+
+export interface ChannelSummary {
+  /** The forms of a recipient. */
+  to: string;
+  /** The least permissions of its token, for a channel that writes comments. */
+  needs?: string;
+  /** How often a message is there whose answer was lost. Default: once. */
+  afterCrash?: string;
+  testedAgainst?: string;
 }
 
 /** A signature scheme. `schema` is that of an `auth` block without `scheme`. */

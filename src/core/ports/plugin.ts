@@ -1,6 +1,5 @@
 import type { AgentDriver } from "./agent.ts";
-import type { ChannelDriver } from "./channel.ts";
-import type { DriverDefinition, SignatureDefinition } from "./driver.ts";
+import type { ChannelDefinition, DriverDefinition, SignatureDefinition } from "./driver.ts";
 import type { MailSource } from "./mail-source.ts";
 import type { ToolSet } from "./tool-set.ts";
 import type { Vendor } from "./vendor.ts";
@@ -12,7 +11,7 @@ export interface Plugin {
   /** By `kind` of a block in `agents.providers`. */
   agents?: Record<string, DriverDefinition<AgentDriver>>;
   /** By name of the block in `channels`. New names are allowed. */
-  channels?: Record<string, DriverDefinition<ChannelDriver>>;
+  channels?: Record<string, ChannelDefinition>;
   /** By `kind` of `hooks.mail.source`. */
   mailSources?: Record<string, DriverDefinition<MailSource>>;
   /** By `kind` of a block in `agents.tools`. */

@@ -1,6 +1,5 @@
-import type { ChannelDriver } from "./channel.ts";
 import type { MissedEvents } from "./missed.ts";
-import type { DriverDefinition, SignatureDefinition } from "./driver.ts";
+import type { ChannelDefinition, SignatureDefinition } from "./driver.ts";
 
 /**
  * All that is known of one service that sends webhooks or takes messages; each part is optional. Its name is that of its
@@ -14,7 +13,7 @@ export interface Vendor {
   /** Signature schemes, by `scheme` of an `auth` block. `defineSignature` makes one of a row with its handshake. */
   signatures?: Record<string, SignatureDefinition>;
   /** Channels, by name of the block in `channels`. */
-  channels?: Record<string, DriverDefinition<ChannelDriver>>;
+  channels?: Record<string, ChannelDefinition>;
   /** Makes and checks its webhooks. Needed for a preset with `registration`. */
   webhooks?: VendorWebhooks;
   /** The steps of a person where no API can register a webhook: lines that name the address. `presets enable` shows them. */

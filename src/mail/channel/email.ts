@@ -1,7 +1,7 @@
 import type { FromSchema } from "json-schema-to-ts";
 import { DriverError, MailError, messageOf } from "../../core/errors.ts";
 import type { MailAccount } from "../../core/ports/mail-source.ts";
-import type { DriverContext, DriverDefinition, OptionProblem } from "../../core/ports/driver.ts";
+import type { DriverContext, ChannelDefinition, OptionProblem } from "../../core/ports/driver.ts";
 import { listFound } from "../../core/shared/found.ts";
 import { isLoopback } from "../../core/shared/net/network.ts";
 import { NON_BLANK, objectSchema } from "../../core/shared/json.ts";
@@ -40,7 +40,17 @@ const schema = {
 
 type EmailOptions = FromSchema<typeof schema>;
 
-export const email: DriverDefinition<ChannelDriver, EmailOptions> = { schema, check, create: createEmail };
+export const email: ChannelDefinition<EmailOptions> = {
+  schema,
+  check,
+  create: createEmail,
+  about: {
+    to: "address, and after a blank the subject; without one, the first line of the text",
+    afterCrash:
+      "with `mailbox`, once if the mail is in the folder of sent mail; otherwise it may come twice, with the same Message-ID",
+    testedAgainst: "the npm package `smtp-server`",
+  },
+};
 
 function check({ host, tls, user, password, from, mailbox, sentCopy }: EmailOptions): OptionProblem[] {
   const clear = '"none" would send mails in clear text: it is for this machine only. Use "implicit" or "starttls".';

@@ -2,7 +2,7 @@ import { createRequire } from "node:module";
 import { expect, test } from "vitest";
 import { startComments } from "../../../test/support/comment-server.ts";
 import { describeComments, TOKEN } from "../../../test/support/comment-suite.ts";
-import { bitbucket } from "../../../test/support/bitbucket.ts";
+import { bitbucket } from "../../../test/support/comment-services.ts";
 import { toObject } from "../../core/shared/json.ts";
 import { createBitbucket } from "./comments.ts";
 

@@ -1,5 +1,5 @@
 import type { FromSchema } from "json-schema-to-ts";
-import type { DriverDefinition } from "../../core/ports/driver.ts";
+import type { ChannelDefinition } from "../../core/ports/driver.ts";
 import { HTTP_URL, NON_BLANK, toObject, toObjects, objectSchema } from "../../core/shared/json.ts";
 import type { ChannelDriver } from "../../core/ports/channel.ts";
 import { recipientCheck, requireId } from "../kit/http.ts";
@@ -24,7 +24,15 @@ const schema = {
 
 type BitbucketOptions = Pick<FromSchema<typeof schema>, "token"> & Partial<FromSchema<typeof schema>>;
 
-export const bitbucket: DriverDefinition<ChannelDriver, BitbucketOptions> = { schema, create: createBitbucket };
+export const bitbucket: ChannelDefinition<BitbucketOptions> = {
+  schema,
+  create: createBitbucket,
+  about: {
+    to: "`acme/app!12` or `acme/app#12`, with `/c345` a reply to a pull request's comment",
+    needs: "*Pull requests*: write; for issues *Issues*: write",
+    testedAgainst: "a double, which Bitbucket's API client uses too",
+  },
+};
 
 const RECIPIENT =
   /^(?<repo>[\w-]{1,100}\/(?!\.{1,2}[!#])[\w.-]{1,100})(?:#(?<issue>[1-9]\d{0,15})|!(?<pull>[1-9]\d{0,15})(?:\/c(?<parent>[1-9]\d{0,15}))?)$/;

@@ -1,5 +1,5 @@
 import type { FromSchema } from "json-schema-to-ts";
-import type { DriverDefinition } from "../../core/ports/driver.ts";
+import type { ChannelDefinition } from "../../core/ports/driver.ts";
 import { HTTP_URL, NON_BLANK, objectSchema } from "../../core/shared/json.ts";
 import type { ChannelDriver } from "../../core/ports/channel.ts";
 import { PAGE_ADDRESS, recipientCheck, requireId } from "../kit/http.ts";
@@ -18,7 +18,15 @@ const schema = {
 
 type GiteaOptions = Pick<FromSchema<typeof schema>, "baseUrl" | "token"> & Partial<FromSchema<typeof schema>>;
 
-export const gitea: DriverDefinition<ChannelDriver, GiteaOptions> = { schema, create: createGitea };
+export const gitea: ChannelDefinition<GiteaOptions> = {
+  schema,
+  create: createGitea,
+  about: {
+    to: "`acme/app#12`",
+    needs: "*issue*: read and write",
+    testedAgainst: "a double, compared with Gitea's OpenAPI file",
+  },
+};
 
 const RECIPIENT = /^(?<repo>(?!\.{1,2}\/)[\w.-]{1,100}\/(?!\.{1,2}#)[\w.-]{1,100})#(?<number>[1-9]\d{0,15})$/;
 

@@ -1,5 +1,5 @@
 import type { FromSchema } from "json-schema-to-ts";
-import type { DriverDefinition } from "../../core/ports/driver.ts";
+import type { ChannelDefinition } from "../../core/ports/driver.ts";
 import { HTTP_URL, NON_BLANK, objectSchema } from "../../core/shared/json.ts";
 import type { ChannelDriver } from "../../core/ports/channel.ts";
 import { type Call, isSuccess, PAGE_ADDRESS, recipientCheck, requireId } from "../kit/http.ts";
@@ -44,11 +44,17 @@ const schema = {
 
 type GithubOptions = Partial<FromSchema<typeof schema>>;
 
-export const github: DriverDefinition<ChannelDriver, GithubOptions> = {
+export const github: ChannelDefinition<GithubOptions> = {
   schema,
   check: ({ token, app }) =>
     (token === undefined) === (app === undefined) ? [{ message: "Set either token or app." }] : [],
   create: createGithub,
+  about: {
+    to: "`acme/app#12`, with `/r345` a review's thread; `acme/app/discussions/12`, with `/r345` a comment's thread; `acme/app/commit/` and the whole hash",
+    needs:
+      "*Issues* and *Pull requests*: read and write; for discussions *Discussions*: read and write; for commits *Contents*: read",
+    testedAgainst: "the npm package `emulate`; discussions on GitHub's GraphQL schema",
+  },
 };
 
 const RECIPIENT =

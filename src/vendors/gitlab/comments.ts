@@ -1,5 +1,5 @@
 import type { FromSchema } from "json-schema-to-ts";
-import type { DriverDefinition } from "../../core/ports/driver.ts";
+import type { ChannelDefinition } from "../../core/ports/driver.ts";
 import { HTTP_URL, NON_BLANK, objectSchema } from "../../core/shared/json.ts";
 import type { ChannelDriver } from "../../core/ports/channel.ts";
 import { recipientCheck, requireId } from "../kit/http.ts";
@@ -19,7 +19,15 @@ const schema = {
 
 type GitlabOptions = Pick<FromSchema<typeof schema>, "token"> & Partial<FromSchema<typeof schema>>;
 
-export const gitlab: DriverDefinition<ChannelDriver, GitlabOptions> = { schema, create: createGitlab };
+export const gitlab: ChannelDefinition<GitlabOptions> = {
+  schema,
+  create: createGitlab,
+  about: {
+    to: "`acme/app#12` or `acme/app!12`, with `/d` and a discussion's id",
+    needs: "scope `api`, role *Reporter*",
+    testedAgainst: "a double, compared with GitLab's OpenAPI file",
+  },
+};
 
 const RECIPIENT =
   /^(?<project>[A-Za-z0-9_][\w.-]*(?:\/[A-Za-z0-9_][\w.-]*){1,20})(?<kind>[#!])(?<number>[1-9]\d{0,15})(?:\/d(?<thread>[0-9a-f]{40}))?$/;

@@ -1,7 +1,7 @@
 import type { FromSchema } from "json-schema-to-ts";
 import { createInterface } from "node:readline";
 import { codeOf, DriverError } from "../../core/errors.ts";
-import type { DriverContext, DriverDefinition } from "../../core/ports/driver.ts";
+import type { DriverContext, ChannelDefinition } from "../../core/ports/driver.ts";
 import {
   findMissingProgram,
   pickEnvironment,
@@ -29,11 +29,12 @@ type ImessageOptions = FromSchema<typeof schema>;
 
 const DEFAULT_COMMAND = ["imsg", "rpc"];
 
-export const imessage: DriverDefinition<ChannelDriver, ImessageOptions> = {
+export const imessage: ChannelDefinition<ImessageOptions> = {
   schema,
   check: ({ command = DEFAULT_COMMAND }, { baseDir }) =>
     findMissingProgram(command, { cwd: baseDir, env: pickEnvironment(ENVIRONMENT) }),
   create: createImessage,
+  about: { to: "phone number, address or chat", afterCrash: "may come twice", testedAgainst: "a stub of `imsg rpc`" },
 };
 
 /** Codes that say nothing against the message: https://github.com/openclaw/imsg/blob/main/docs/rpc.md */

@@ -1,5 +1,5 @@
 import type { FromSchema } from "json-schema-to-ts";
-import type { DriverDefinition } from "../../core/ports/driver.ts";
+import type { ChannelDefinition } from "../../core/ports/driver.ts";
 import { HTTP_URL, NON_BLANK, toObjects, toText, objectSchema } from "../../core/shared/json.ts";
 import type { ChannelDriver } from "../../core/ports/channel.ts";
 import { recipientCheck, requireId } from "../kit/http.ts";
@@ -24,7 +24,16 @@ const schema = {
 
 type JiraOptions = FromSchema<typeof schema>;
 
-export const jira: DriverDefinition<ChannelDriver, JiraOptions> = { schema, create: createJira };
+export const jira: ChannelDefinition<JiraOptions> = {
+  schema,
+  create: createJira,
+  about: {
+    to: "`SHOP-12`, with `/internal` a comment that customers do not see",
+    needs:
+      "the account browses the project and adds comments; of a token with scopes `read:jira-work` and `write:jira-work`",
+    testedAgainst: "a double, compared with Atlassian's OpenAPI file",
+  },
+};
 
 const RECIPIENT = /^(?<issue>[A-Z][A-Z0-9_]{1,50}-[1-9]\d{0,15})(?<internal>\/internal)?$/;
 

@@ -1,6 +1,6 @@
 import type { FromSchema } from "json-schema-to-ts";
 import { DriverError } from "../../core/errors.ts";
-import type { DriverDefinition } from "../../core/ports/driver.ts";
+import type { ChannelDefinition } from "../../core/ports/driver.ts";
 import { HTTP_URL, isObject, NON_BLANK, toObject, objectSchema } from "../../core/shared/json.ts";
 import type { ChannelDriver } from "../../core/ports/channel.ts";
 import { recipientCheck, requireId } from "../kit/http.ts";
@@ -29,11 +29,17 @@ const schema = {
 
 type LinearOptions = Partial<FromSchema<typeof schema>>;
 
-export const linear: DriverDefinition<ChannelDriver, LinearOptions> = {
+export const linear: ChannelDefinition<LinearOptions> = {
   schema,
   check: ({ token, app }) =>
     (token === undefined) === (app === undefined) ? [{ message: "Set either token or app." }] : [],
   create: createLinear,
+  about: {
+    to: "`ENG-12`, with `/c` and a comment's id its thread, with `/s` and an agent session's id its response",
+    needs:
+      "API key: *Read* and *Create comments*; OAuth: `read` and `comments:create`; for edits and the mark 👀 also *Write*",
+    testedAgainst: "a double that executes Linear's GraphQL schema",
+  },
 };
 
 const UUID = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}";

@@ -19,7 +19,7 @@ export const webhooks: VendorWebhooks = {
       if (!data) throw new DriverError(UNKNOWN, { retryable: false });
       return data;
     };
-    const list = (): Promise<Record<string, unknown>[]> => readNodes(ask, FIND, "webhooks");
+    const list = (): Promise<Record<string, unknown>[]> => readNodes("Linear", ask, FIND, "webhooks");
     return {
       async find(url) {
         return (await list()).filter((hook) => hook["url"] === url).map(({ id }) => requireId(id, "Linear"));

@@ -1,5 +1,5 @@
 import type { FromSchema } from "json-schema-to-ts";
-import type { DriverDefinition } from "../../core/ports/driver.ts";
+import type { ChannelDefinition } from "../../core/ports/driver.ts";
 import { HTTP_URL, NON_BLANK, toObject, objectSchema } from "../../core/shared/json.ts";
 import type { ChannelDriver } from "../../core/ports/channel.ts";
 import {
@@ -35,7 +35,15 @@ const schema = {
 
 type MsteamsOptions = FromSchema<typeof schema>;
 
-export const msteams: DriverDefinition<ChannelDriver, MsteamsOptions> = { schema, create: createMsteams };
+export const msteams: ChannelDefinition<MsteamsOptions> = {
+  schema,
+  create: createMsteams,
+  about: {
+    to: "conversation id, which ends with `;messageid=…` for a thread",
+    afterCrash: "may come twice",
+    testedAgainst: "the npm package `@microsoft/m365agentsplayground`",
+  },
+};
 
 const ADVICE = new Map([
   [401, "Check channels.msteams.appId and tenantId."],

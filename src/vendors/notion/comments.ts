@@ -1,5 +1,5 @@
 import type { FromSchema } from "json-schema-to-ts";
-import type { DriverDefinition } from "../../core/ports/driver.ts";
+import type { ChannelDefinition } from "../../core/ports/driver.ts";
 import { HTTP_URL, NON_BLANK, toObject, toObjects, objectSchema } from "../../core/shared/json.ts";
 import type { ChannelDriver } from "../../core/ports/channel.ts";
 import { type Call, createApi, isSuccess, recipientCheck, requireId } from "../kit/http.ts";
@@ -18,7 +18,15 @@ const schema = {
 
 type NotionOptions = FromSchema<typeof schema>;
 
-export const notion: DriverDefinition<ChannelDriver, NotionOptions> = { schema, create: createNotion };
+export const notion: ChannelDefinition<NotionOptions> = {
+  schema,
+  create: createNotion,
+  about: {
+    to: "a page's id, or `comment/` and a comment's id for a reply in its discussion",
+    needs: "*Read comments*, *Insert comments*",
+    testedAgainst: "a double, which Notion's client uses too",
+  },
+};
 
 const ID = "[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}";
 const RECIPIENT = new RegExp(`^(?:(?<page>${ID})|comment/(?<comment>${ID}))$`, "i");

@@ -1,7 +1,7 @@
 import { expect } from "vitest";
 import { describeComments, TOKEN } from "../../../test/support/comment-suite.ts";
 import { shownText } from "../../../test/support/comments.ts";
-import { pagerduty } from "../../../test/support/pagerduty.ts";
+import { pagerduty } from "../../../test/support/comment-services.ts";
 import { createPagerduty } from "./comments.ts";
 
 describeComments("pagerduty", {

@@ -1,5 +1,5 @@
 import type { FromSchema } from "json-schema-to-ts";
-import type { DriverDefinition } from "../../core/ports/driver.ts";
+import type { ChannelDefinition } from "../../core/ports/driver.ts";
 import { HTTP_URL, NON_BLANK, toObject, toObjects, objectSchema } from "../../core/shared/json.ts";
 import type { ChannelDriver } from "../../core/ports/channel.ts";
 import { isSuccess, recipientCheck, requireId } from "../kit/http.ts";
@@ -25,7 +25,15 @@ const schema = {
 
 type PagerdutyOptions = FromSchema<typeof schema>;
 
-export const pagerduty: DriverDefinition<ChannelDriver, PagerdutyOptions> = { schema, create: createPagerduty };
+export const pagerduty: ChannelDefinition<PagerdutyOptions> = {
+  schema,
+  create: createPagerduty,
+  about: {
+    to: "an incident's id",
+    needs: "an API key that can write; of a scoped token `incidents.read` and `incidents.write`",
+    testedAgainst: "a double, compared with PagerDuty's OpenAPI file",
+  },
+};
 
 /** Notes on incidents, as plain text. PagerDuty passes them on to chats. */
 export function createPagerduty(options: PagerdutyOptions): ChannelDriver {

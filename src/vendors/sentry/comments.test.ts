@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { startComments } from "../../../test/support/comment-server.ts";
 import { describeRefusals } from "../../../test/support/vendors/refusals.ts";
 import { describeComments, TOKEN } from "../../../test/support/comment-suite.ts";
-import { sentry } from "../../../test/support/sentry.ts";
+import { sentry } from "../../../test/support/comment-services.ts";
 import { openFaultServer } from "../../../test/support/fault-server.ts";
 import { createSentry } from "./comments.ts";
 

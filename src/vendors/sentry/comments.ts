@@ -1,5 +1,5 @@
 import type { FromSchema } from "json-schema-to-ts";
-import type { DriverDefinition } from "../../core/ports/driver.ts";
+import type { ChannelDefinition } from "../../core/ports/driver.ts";
 import { HTTP_URL, NON_BLANK, toObject, objectSchema } from "../../core/shared/json.ts";
 import type { ChannelDriver } from "../../core/ports/channel.ts";
 import { createApi, type HttpAnswer, recipientCheck, type Refusal, requireId, untilReset } from "../kit/http.ts";
@@ -21,7 +21,15 @@ const schema = {
 
 type SentryOptions = Pick<FromSchema<typeof schema>, "organization" | "token"> & Partial<FromSchema<typeof schema>>;
 
-export const sentry: DriverDefinition<ChannelDriver, SentryOptions> = { schema, create: createSentry };
+export const sentry: ChannelDefinition<SentryOptions> = {
+  schema,
+  create: createSentry,
+  about: {
+    to: "an issue's id or short id",
+    needs: "*Issue & Event*: read and write",
+    testedAgainst: "a double of the REST API",
+  },
+};
 
 const ADVICE = new Map([
   [401, "Check channels.sentry.token."],

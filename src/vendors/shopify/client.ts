@@ -45,7 +45,7 @@ export function openShopify(access: ApiAccess): Shopify {
     if (!error) return data;
     throw toRefusal("Shopify", answer, explain(error, answer));
   };
-  return { ask, list: (query, field) => readNodes(ask, query, field) };
+  return { ask, list: (query, field) => readNodes("Shopify", ask, query, field) };
 }
 
 /** Words an error of a query: a limit, which ends, or what the token needs. Its status is 200. */

@@ -1,6 +1,6 @@
 import type { FromSchema } from "json-schema-to-ts";
 import { DriverError } from "../../core/errors.ts";
-import type { DriverDefinition } from "../../core/ports/driver.ts";
+import type { ChannelDefinition } from "../../core/ports/driver.ts";
 import { HTTP_URL, isObject, NON_BLANK, toObject, toObjects, objectSchema } from "../../core/shared/json.ts";
 import type { ChannelDriver } from "../../core/ports/channel.ts";
 import { createApi, requireId, toCodeRefusal, toUnreadable } from "../kit/http.ts";
@@ -25,7 +25,11 @@ const schema = {
 
 type SignalOptions = FromSchema<typeof schema>;
 
-export const signalCli: DriverDefinition<ChannelDriver, SignalOptions> = { schema, create: createSignal };
+export const signalCli: ChannelDefinition<SignalOptions> = {
+  schema,
+  create: createSignal,
+  about: { to: "phone number", afterCrash: "may come twice", testedAgainst: "a double of signal-cli" },
+};
 
 const ADVICE = new Map<unknown, string>([
   [401, "signal-cli asks for no credential: let Hookline reach it without what is in front of it."],

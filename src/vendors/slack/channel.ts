@@ -1,6 +1,6 @@
 import type { FromSchema } from "json-schema-to-ts";
 import { DriverError } from "../../core/errors.ts";
-import type { DriverDefinition } from "../../core/ports/driver.ts";
+import type { ChannelDefinition } from "../../core/ports/driver.ts";
 import { HTTP_URL, NON_BLANK, toObject, toObjects, objectSchema } from "../../core/shared/json.ts";
 import type { ChannelDriver } from "../../core/ports/channel.ts";
 import { recipientCheck, requireId, splitRecipient } from "../kit/http.ts";
@@ -15,7 +15,15 @@ const schema = objectSchema(["token"], {
 
 type SlackOptions = FromSchema<typeof schema>;
 
-export const slack: DriverDefinition<ChannelDriver, SlackOptions> = { schema, create: createSlack };
+export const slack: ChannelDefinition<SlackOptions> = {
+  schema,
+  create: createSlack,
+  about: {
+    to: "channel id or `#name`; with `:1712345678.000100` a thread",
+    afterCrash: "once, if the token may read the channel (`channels:history`, for private ones `groups:history`)",
+    testedAgainst: "the npm package `emulate`",
+  },
+};
 
 /** Posts to Slack as a bot. After a lost answer it looks for its message, if the token may read the channel. */
 export function createSlack(options: SlackOptions): ChannelDriver {

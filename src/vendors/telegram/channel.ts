@@ -1,5 +1,5 @@
 import type { FromSchema } from "json-schema-to-ts";
-import type { DriverDefinition } from "../../core/ports/driver.ts";
+import type { ChannelDefinition } from "../../core/ports/driver.ts";
 import { HTTP_URL, NON_BLANK, toObject, objectSchema } from "../../core/shared/json.ts";
 import type { ChannelDriver } from "../../core/ports/channel.ts";
 import { type Call, isSuccess, keepTyping, recipientCheck, requireId } from "../kit/http.ts";
@@ -17,7 +17,15 @@ const schema = objectSchema(["token"], {
 
 type TelegramOptions = FromSchema<typeof schema>;
 
-export const telegram: DriverDefinition<ChannelDriver, TelegramOptions> = { schema, create: createTelegram };
+export const telegram: ChannelDefinition<TelegramOptions> = {
+  schema,
+  create: createTelegram,
+  about: {
+    to: "chat id; with `/7` a topic, with `:45` an answer to a message",
+    afterCrash: "may come twice",
+    testedAgainst: "the npm package `telegram-test-api`",
+  },
+};
 
 /** Telegram shows a typing notice for five seconds. */
 const TYPING_MS = 4500;

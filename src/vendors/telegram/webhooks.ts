@@ -1,5 +1,6 @@
-import { toObject, toText } from "../../core/shared/json.ts";
+import { isObject, toText } from "../../core/shared/json.ts";
 import { openTelegram } from "./client.ts";
+import { toUnreadable } from "../kit/http.ts";
 import type { HookApi, VendorWebhooks } from "../../core/ports/vendor.ts";
 
 /** A bot has one webhook. https://core.telegram.org/bots/api#setwebhook */
@@ -9,8 +10,11 @@ export const webhooks: VendorWebhooks = {
   tokenNeeds: "nothing more: it is the bot's own, from @BotFather",
   connect(access) {
     const call = openTelegram(access);
-    const read = async (): Promise<Record<string, unknown>> =>
-      toObject((await call("POST", "/getWebhookInfo", {})).body["result"]);
+    const read = async (): Promise<Record<string, unknown>> => {
+      const { result } = (await call("POST", "/getWebhookInfo", {})).body;
+      if (!isObject(result)) throw toUnreadable("Telegram");
+      return result;
+    };
     const set: HookApi["update"] = async (_id, { url, secret, events }) =>
       void (await call("POST", "/setWebhook", { url, secret_token: secret, allowed_updates: events }));
     return {

@@ -1,5 +1,5 @@
 import type { FromSchema } from "json-schema-to-ts";
-import type { DriverDefinition } from "../../core/ports/driver.ts";
+import type { ChannelDefinition } from "../../core/ports/driver.ts";
 import { HTTP_URL, NON_BLANK, parseObject, toObject, toObjects, objectSchema } from "../../core/shared/json.ts";
 import type { ChannelDriver } from "../../core/ports/channel.ts";
 import { createApi, type HttpAnswer, recipientCheck, type Refusal, requireId, splitRecipient } from "../kit/http.ts";
@@ -25,7 +25,15 @@ const schema = {
 
 type WhatsappOptions = FromSchema<typeof schema>;
 
-export const whatsapp: DriverDefinition<ChannelDriver, WhatsappOptions> = { schema, create: createWhatsapp };
+export const whatsapp: ChannelDefinition<WhatsappOptions> = {
+  schema,
+  create: createWhatsapp,
+  about: {
+    to: "phone number; with `:wamid.…` an answer to that message",
+    afterCrash: "may come twice",
+    testedAgainst: "a double of the Cloud API",
+  },
+};
 
 /** Codes that say nothing against the message. Most of them have HTTP status 400. */
 const RETRYABLE_CODES = new Set([

@@ -45,7 +45,7 @@ const channel = (to: string, block: Fields = { token: "t" }) => ({
 
 /** How each built-in vendor is tried with `testVendor`, by its name. */
 export const doubles: Record<string, VendorDoubles> = {
-  azuredevops: { hooks: { place: "acme/app", events: ["build.complete"], id: "4" } },
+  azuredevops: { hooks: { place: "acme/My shop", events: ["build.complete"], id: "4" } },
   bitbucket: {
     channels: { bitbucket: channel("acme/app!12") },
     hooks: { place: "acme/app", events: ["pullrequest:created"], id: "4" },

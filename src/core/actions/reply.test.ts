@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import * as fc from "../../../test/support/property.ts";
-import { parseReview } from "./parse-review.ts";
+import { parseReview } from "./reply.ts";
 
 const fence = (block: unknown, marks = "```"): string =>
   `${marks}review\n${typeof block === "string" ? block : JSON.stringify(block, null, 2)}\n${marks}`;
