@@ -279,6 +279,9 @@ test("a problem shows a reference instead of its value", async () => {
   const message = 'Parse error in "a {{s3cret"';
   const problem = { key: "hooks.mappings[0].messageTemplate", message, excerpt: "a {{s3cret\n    ^" };
   expect(place(problem)).toMatchObject({ message: 'Parse error in "a {{${NAME}"', excerpt: undefined });
+  // A caret's line has 20 characters of what is before it.
+  expect(place({ ...problem, excerpt: "...s3cr{{\n-------^" }).excerpt).toBeUndefined();
+  expect(place({ ...problem, file: "/a.ts", line: 1, excerpt: "a" }).excerpt).toBe("a");
   const other = { key: "hooks.mappings[0].id", message: "s3cret", excerpt: "s3cret" };
   expect(place(other)).toMatchObject(other);
 });

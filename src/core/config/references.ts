@@ -118,8 +118,8 @@ export function hideValues(problem: ConfigProblem, references: Reference[]): Con
   );
   if (quoted.length === 0) return problem;
   const message = quoted.reduce((text, { value, reference }) => text.replaceAll(value, reference), problem.message);
-  // Its caret would be at another place.
-  const isQuoted = quoted.some(({ value }) => problem.excerpt?.includes(value));
+  // An excerpt without a line is cut from the text of the key, so it can have a part of a value. One of a file has its line.
+  const isQuoted = problem.line === undefined || quoted.some(({ value }) => problem.excerpt?.includes(value));
   return { ...problem, message, excerpt: isQuoted ? undefined : problem.excerpt };
 }
 
