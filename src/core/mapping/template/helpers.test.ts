@@ -82,6 +82,38 @@ describe("helpers", () => {
     },
   );
 
+  test.each(["America/New_York", "Asia/Kolkata"])(
+    "date of a time without a zone is in UTC on a server in %s",
+    (zone) => {
+      const { TZ } = process.env;
+      process.env.TZ = zone;
+      try {
+        expect(new Date(2026, 0, 1).getTimezoneOffset()).not.toBe(0);
+        for (const [written, hour] of [
+          ["2026-11-20T10:08:00", 10],
+          ["2026-11-20 10:08:00", 10],
+          ["2026-11-20 10:08:00.000", 10],
+          ["2026-11-20 10:08 PM", 22],
+          ["Fri, 20 Nov 2026 10:08:00", 10],
+          ["20 Nov 2026 10:08", 10],
+          ["2026-11-20T10:08:00+01:00", 9],
+          ["2026-11-20 10:08:00 +01", 9],
+          ["20 Nov 2026 10:08:00 +0100 (CET)", 9],
+          ["20 Nov 2026 10:08 EST", 15],
+          ["2026-11-20T10:08Z", 10],
+        ] as const) {
+          const expected = `2026-11-20T${String(hour).padStart(2, "0")}:08:00.000Z`;
+          expect([written, HELPERS["date"]?.run(written)]).toEqual([written, expected]);
+        }
+        expect(HELPERS["date"]?.run("20 Nov 2026")).toBe("2026-11-20T00:00:00.000Z");
+        expect(HELPERS["date"]?.run("2026-11")).toBe("2026-11-01T00:00:00.000Z");
+      } finally {
+        if (TZ === undefined) delete process.env.TZ;
+        else process.env.TZ = TZ;
+      }
+    },
+  );
+
   test("date takes a format", () => {
     expect(HELPERS["date"]?.run("2026-11-20T09:08:07Z", "DD.MM.YYYY HH:mm:ss")).toBe("20.11.2026 09:08:07");
     expect(HELPERS["date"]?.run("2026-11-20T09:08:07Z", "yyyy-MM-dd")).toBe("2026-11-20");

@@ -106,13 +106,22 @@ function renderDate(value: unknown, format?: unknown): string {
 const FIRST_MILLISECONDS = 1e11;
 const DATE_START = /^\d{4}-\d{2}|^(?:[A-Z][a-z]{2}, )?\d{1,2} [A-Z][a-z]{2} \d{4}/;
 
-/** Accepts ISO 8601, the date of a mail's header, and a Unix time as a number or its digits. NaN for anything else. */
+/** The zones that `Date.parse` knows, at the end. */
+const ZONE = /(?:z|ut|utc|gmt|[ecmp][sd]t|:[\d.]+ *[+-]\d\d(?::?\d\d)?| [+-]\d{4})(?: *\([^()]*\))?$/i;
+
+/**
+ * Accepts ISO 8601, the date of a mail's header, and a Unix time as a number or its digits. A time without a zone is in UTC. NaN
+ * for anything else.
+ */
 function toMilliseconds(value: unknown): number {
   if (typeof value === "number") return value < FIRST_MILLISECONDS ? value * 1000 : value;
   if (typeof value !== "string") return NaN;
   if (/^\d{9,}(?:\.\d+)?$/.test(value)) return toMilliseconds(Number(value));
   // `Date.parse` accepts nearly anything ("part 2"), but only these two forms are meant.
-  return DATE_START.test(value) ? Date.parse(value) : NaN;
+  if (!DATE_START.test(value)) return NaN;
+  // `Date.parse` would take the server's zone. ISO 8601 needs a `Z`, other forms a `UTC`.
+  const forms = ZONE.test(value) ? [value] : [`${value}Z`, `${value} UTC`];
+  return forms.map((form) => Date.parse(form)).find((time) => !Number.isNaN(time)) ?? NaN;
 }
 
 /**
