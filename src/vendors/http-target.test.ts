@@ -113,8 +113,35 @@ describe("http", () => {
     await target.close();
   });
 
+  // Errors of Feishu, DingTalk and WeCom, and a page in place of an answer.
+  test.each<[path: string, body: string, failure: string | undefined]>([
+    ["code", '{"code":0,"msg":"success"}', undefined],
+    ["code", '{"code":19021,"msg":"sign match fail"}', "The target ops answered 200: sign match fail."],
+    [
+      "errcode",
+      '{"errcode":310000,"errmsg":"keywords not in content"}',
+      "The target ops answered 200: keywords not in content.",
+    ],
+    ["result.state", '{"result":{"state":0}}', undefined],
+    ["result.state", '{"result":[0]}', "The target ops answered 200."],
+    ["code", '{"code":"0"}', "The target ops answered 200."],
+    ["code", "<html>", "The target ops answered 200."],
+    ["code", "", "The target ops answered 200."],
+  ])("with success.path %s, 200 %s is %s", async (path, body, failure) => {
+    const target = await startHttpTarget();
+    const proxy = await startFaultProxy(target.url);
+    proxy.inject({ kind: "answer", status: 200, body });
+    const targets = { ops: { url: proxy.url, success: { path, is: 0 } } };
+    const sending = createHttp({ targets }, { compileTemplate }).send(message, never);
+    if (failure === undefined) expect(await sending).toEqual({ messageId: message.idempotencyKey });
+    else expect(await failureOf(sending)).toMatchObject({ message: failure, retryable: true });
+    await proxy.close();
+    await target.close();
+  });
+
   test.each([
     [{ url: "https://ops.test" }, ["secret"]],
+    [{ url: "https://ops.test", secret: TARGET_SECRET, success: { path: "a..b", is: 0 } }, ["success.path"]],
     [{ url: "https://ops.test", secret: "short" }, ["secret"]],
     [{ url: "https://ops.test", secret: `whsec_${"!".repeat(40)}` }, ["secret"]],
     [{ url: "https://ops.test", secret: "whsec_c2hvcnQ=" }, ["secret"]],

@@ -3,11 +3,11 @@ import { createHmac } from "node:crypto";
 import { DriverError, messageOf } from "../core/errors.ts";
 import type { DriverContext, ChannelDefinition, OptionProblem } from "../core/ports/driver.ts";
 import { listFound } from "../core/shared/found.ts";
-import { appendSegment, HTTP_URL, NON_BLANK, objectSchema } from "../core/shared/json.ts";
+import { appendSegment, HTTP_URL, NON_BLANK, objectSchema, parsePath, readPath } from "../core/shared/json.ts";
 import { isRetryableStatus } from "../core/shared/net/network.ts";
 import { compileFields } from "../core/shared/template-values.ts";
 import type { ChannelDriver, OutgoingMessage } from "../core/ports/channel.ts";
-import { isSuccess, request, toRefusal } from "./kit/http.ts";
+import { type HttpAnswer, isSuccess, request, toRefusal } from "./kit/http.ts";
 
 const schema = {
   description: "Any HTTP endpoint. The configuration names the targets; `to` is the name of one.",
@@ -34,6 +34,13 @@ const schema = {
           additionalProperties: true,
           description:
             "JSON whose texts are templates over text, eventId, runId, hook, sessionKey and the event. Default: these five.",
+        },
+        success: {
+          description: "What the JSON of an accepted request says, for a service that answers its errors with 200.",
+          ...objectSchema(["path", "is"], {
+            path: { ...NON_BLANK, description: "Where it is: `errcode`, `result.status`." },
+            is: { type: ["string", "number", "boolean"], description: "Its value. Any other is a refusal." },
+          }),
         },
       }),
     },
@@ -67,7 +74,7 @@ function check({ targets }: HttpOptions): OptionProblem[] {
   });
 }
 
-function checkTarget({ url, headers = {}, secret }: TargetOptions): OptionProblem[] {
+function checkTarget({ url, headers = {}, secret, success }: TargetOptions): OptionProblem[] {
   const { username = "", password = "" } = URL.parse(url) ?? {};
   const reserved = Object.keys(headers).find((name) => RESERVED_HEADERS.test(name));
   return listFound<OptionProblem>(
@@ -84,6 +91,11 @@ function checkTarget({ url, headers = {}, secret }: TargetOptions): OptionProble
       key: "headers",
       message: "The headers contain a name or a value that no HTTP header can have.",
     },
+    success &&
+      !parsePath(success.path) && {
+        key: "success.path",
+        message: "This is not a path of fields such as errcode or result.status.",
+      },
     secret === undefined
       ? {
           key: "secret",
@@ -126,6 +138,8 @@ interface Target {
   key: Buffer | undefined;
   /** Fills in its templates. Undefined: the default. */
   body: ((context: object) => unknown) | undefined;
+  /** Whether an answer of 2xx says in its body that the request was accepted. */
+  accepts(answer: HttpAnswer): boolean;
 }
 
 /**
@@ -159,22 +173,24 @@ export function createHttp(
       const id = message.idempotencyKey;
       const headers = { ...target.headers, ...toSignedHeaders(id, body, target.key) };
       const answer = await request({ service, url: target.url, headers, body, signal });
-      if (isSuccess(answer)) return { messageId: id };
+      if (isSuccess(answer) && target.accepts(answer)) return { messageId: id };
+      const { message: said, error, msg, errmsg } = answer.body;
       throw toRefusal(service, answer, {
-        reason: answer.body["message"] ?? answer.body["error"],
-        // Another attempt would be redirected again.
-        retryable: answer.status >= 400 && isRetryableStatus(answer.status),
+        reason: said ?? error ?? msg ?? errmsg,
+        // A refusal with 200 may be a rate limit. Another attempt after a 3xx would be redirected again.
+        retryable: isSuccess(answer) || (answer.status >= 400 && isRetryableStatus(answer.status)),
       });
     },
   };
 
-  function openTarget(name: string, { url, headers = {}, secret, body }: TargetOptions): Target {
+  function openTarget(name: string, { url, headers = {}, secret, body, success }: TargetOptions): Target {
     const lowered = Object.entries(headers).map(([header, value]): [string, string] => [header.toLowerCase(), value]);
     return {
       url,
       headers: { "user-agent": "hookline", ...Object.fromEntries(lowered) },
       key: secret === undefined ? undefined : toKey(secret),
       body: body && compileFields(body, `${appendSegment("targets", name)}.body`, compileTemplate, false),
+      accepts: (answer) => !success || readPath(answer.body, parsePath(success.path) ?? []) === success.is,
     };
   }
 

@@ -2767,6 +2767,19 @@ export interface ChannelsHttp {
       body?: {
         [k: string]: unknown;
       };
+      /**
+       * What the JSON of an accepted request says, for a service that answers its errors with 200.
+       */
+      success?: {
+        /**
+         * Where it is: `errcode`, `result.status`.
+         */
+        path: string;
+        /**
+         * Its value. Any other is a refusal.
+         */
+        is: string | number | boolean;
+      };
     };
   };
   /**
