@@ -83,7 +83,7 @@ const LISTS: Record<string, string> = {
   svix: " ",
 };
 
-/** What a request claims. Two with the same meaning may both be right, for example with the entries of a list reordered. */
+/** The claims of a request. Two with the same meaning may both be right, for example with the entries of a list reordered or a wrong one added. */
 function meaningOf(scheme: string, { headers, body, url, method, receivedAt }: Mutable): string {
   const credentials = headers
     .map(([name, value]) => `${name.toLowerCase()}:${toCanonical(scheme, value)}`)
@@ -99,10 +99,23 @@ function meaningOf(scheme: string, { headers, body, url, method, receivedAt }: M
 function toCanonical(scheme: string, value: string): string {
   const separator = LISTS[scheme];
   if (separator !== undefined) {
-    const entries = value.split(separator).filter((entry) => /^(?:t|ts|v1|h1)[=,]/.test(entry));
-    return [...new Set(entries)].toSorted().join(separator);
+    const entries = value.split(separator).map((entry) => toCanonicalBytes(scheme, entry.trim()));
+    return [...new Set(entries.filter((entry) => /^(?:t|ts|v1|h1)[=,].{9}/.test(entry)))].toSorted().join(separator);
   }
-  return ["basic", "token"].includes(scheme) ? value.replace(/^\w+ /, (word) => word.toLowerCase()) : value;
+  const bytes = toCanonicalBytes(scheme, value);
+  return ["basic", "token"].includes(scheme) ? bytes.replace(/^\w+ /, (word) => word.toLowerCase()) : bytes;
+}
+
+/** Hex in lower case; base64 without padding, in the alphabet of URLs. */
+function toCanonicalBytes(scheme: string, value: string): string {
+  const how = providers[scheme]?.about?.signed ?? "";
+  if (how.includes("base64") || scheme === "basic") {
+    return value
+      .replace(/={1,2}$/, "")
+      .replaceAll("+", "-")
+      .replaceAll("/", "_");
+  }
+  return value.replaceAll(/[\da-f]{40,}/gi, (digits) => digits.toLowerCase());
 }
 
 function signedBody(scheme: string, body: Buffer): string {

@@ -154,3 +154,14 @@ export async function signed(
     body: Buffer.from(parts.body ?? bytes),
   };
 }
+
+/** The same signature as another program could write it: hex in upper case, no padding, blanks in a list and an empty entry. */
+export function respell(headers: [string, string][]): [string, string][] {
+  return headers.map(([name, value]) => {
+    if (name === "content-type") return [name, value];
+    const separator = /^(?:t|ts)=\d+([,;])/.exec(value)?.[1];
+    const spaced = separator === undefined ? value : `${value.replaceAll(separator, `${separator} `)}${separator}`;
+    const unpadded = spaced.replace(/(?<=[\w+/]{20})={1,2}$/, "");
+    return [name, unpadded.replaceAll(/[\da-f]{40,}/g, (digits) => digits.toUpperCase())];
+  });
+}

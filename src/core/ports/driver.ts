@@ -69,8 +69,8 @@ export interface SignatureDefinition<Options extends object = object> extends Dr
   SignatureVerifier,
   Options
 > {
-  /** The sender signs its address, so `auth.url` or `gateway.publicUrl` is required. */
-  signsUrl?: boolean;
+  /** Whether the sender signs its address, so that `auth.url` or `gateway.publicUrl` is required. Default: no. */
+  signsUrl?(options: Options): boolean;
   /** The sender's page about its signature. */
   docs?: string;
   /** A template for the idempotency key: what stays the same when the sender repeats a delivery. */

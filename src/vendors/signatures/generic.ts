@@ -12,7 +12,7 @@ import {
   TOLERANCE,
   URL_OPTION,
 } from "./row.ts";
-import { createHmacKey, decodeStrictly } from "./signature.ts";
+import { createHmacKey, decode } from "./signature.ts";
 import { checkSecrets, createVerifier } from "./verifier.ts";
 
 const hmacSchema = objectSchema(["secret", "header"], {
@@ -60,6 +60,7 @@ type HmacOptions = FromSchema<typeof hmacSchema>;
 /** Any HMAC over the body. */
 export const hmac: SignatureDefinition<HmacOptions> = {
   schema: hmacSchema,
+  signsUrl: ({ signed }) => signed.includes("url"),
   replay: (options) => (isTimed(options) ? "timed" : options.replay === "signature" ? "unique" : "plain"),
   about: {
     header: "`header`",
@@ -89,7 +90,7 @@ function toHmacRow({ handshake: _handshake, replay: _replay, ...options }: HmacO
 
 function toKeyBytes(secret: string, encoding: HmacOptions["secretEncoding"]): Buffer {
   if (encoding === "utf8") return Buffer.from(secret);
-  const bytes = decodeStrictly(encoding === "hex" ? secret.toLowerCase() : secret, encoding);
+  const bytes = decode(secret, encoding);
   if (!bytes) throw new Error(`The secret must be ${encoding}, because secretEncoding says so.`);
   return bytes;
 }
@@ -102,7 +103,10 @@ function isTimed({
   return (timestampHeader ?? timestampField ?? list?.timestamp) !== undefined;
 }
 
-/** A part and its option mean nothing without each other: a time that is not signed can be replaced. */
+/**
+ * A part and its option mean nothing without each other: a time that is not signed can be replaced. Only the address has a default,
+ * the one behind `gateway.publicUrl`.
+ */
 function checkParts(options: HmacOptions): OptionProblem[] {
   const { idHeader, timestampHeader, list, url } = options;
   const parts = [
@@ -117,7 +121,8 @@ function checkParts(options: HmacOptions): OptionProblem[] {
   return parts.flatMap(([part, key, value]) => {
     const isSigned = options.signed.includes(part);
     const isSet = value !== undefined;
-    if (isSigned && !isSet) return [{ key, message: `This setting is required, because signed contains "${part}".` }];
+    if (isSigned && !isSet && part !== "url")
+      return [{ key, message: `This setting is required, because signed contains "${part}".` }];
     if (!isSigned && isSet) {
       const message = `This setting has no effect, because signed does not contain "${part}". Add it there, or remove the setting.`;
       return [{ key, message }];

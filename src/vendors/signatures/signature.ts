@@ -16,10 +16,26 @@ export function valuesOf(rawHeaders: readonly string[], name: string): string[] 
   return values;
 }
 
-/** Undefined if the text has any other form than the one that encoding the bytes gives. */
-export function decodeStrictly(text: string, encoding: Encoding): Buffer | undefined {
+/**
+ * The bytes that the text encodes. The case of hex digits, padding, and the alphabet of base64 do not matter; undefined if anything
+ * else differs from what encoding the bytes gives.
+ */
+export function decode(text: string, encoding: Encoding): Buffer | undefined {
   const bytes = Buffer.from(text, encoding);
-  return bytes.length > 0 && bytes.toString(encoding) === text ? bytes : undefined;
+  const isRight = bytes.length > 0 && normalize(bytes.toString(encoding), encoding) === normalize(text, encoding);
+  return isRight ? bytes : undefined;
+}
+
+function normalize(text: string, encoding: Encoding): string {
+  if (encoding === "hex") return text.toLowerCase();
+  if (encoding === "latin1") return text;
+  const unpadded = text.length % 4 === 0 ? text.replace(/={1,2}$/, "") : text;
+  return unpadded.replaceAll("+", "-").replaceAll("/", "_");
+}
+
+/** Whether the text encodes these bytes. */
+export function encodes(text: unknown, encoding: Encoding, bytes: Buffer): boolean {
+  return typeof text === "string" && decode(text, encoding)?.equals(bytes) === true;
 }
 
 export interface SignatureHeader {
@@ -42,7 +58,7 @@ function parseSingle(
   const start = text.slice(0, prefix.length);
   // The case of an authentication scheme does not matter (RFC 9110, 11.1).
   const isRight = header === "authorization" ? start.toLowerCase() === prefix.toLowerCase() : start === prefix;
-  const signature = isRight ? decodeStrictly(text.slice(prefix.length), encoding) : undefined;
+  const signature = isRight ? decode(text.slice(prefix.length), encoding) : undefined;
   return signature && { signatures: new Map([["", [signature]]]) };
 }
 
@@ -54,7 +70,10 @@ function parseList(
   const signatures = new Map<string, Buffer[]>();
   let timestamp: string | undefined;
   let count = 0;
-  for (const entry of text.split(separator)) {
+  // RFC 9110, 5.6.1: blanks around entries, and empty ones, mean nothing.
+  const entries = text.split(separator).flatMap((entry) => entry.trim() || []);
+  if (entries.length === 0) return undefined;
+  for (const entry of entries) {
     const [name = "", ...rest] = entry.split(assign);
     const value = rest.join(assign);
     if (name === "" || value === "") return undefined;
@@ -62,7 +81,7 @@ function parseList(
       if (timestamp !== undefined) return undefined;
       timestamp = value;
     } else {
-      const signature = decodeStrictly(value, encoding);
+      const signature = decode(value, encoding);
       if (!signature && name === signatureName) return undefined;
       if (!signature || count++ >= MAX_SIGNATURES) continue;
       signatures.set(name, [...(signatures.get(name) ?? []), signature]);
@@ -137,7 +156,7 @@ function toEd25519(publicKey: Buffer): SigningKey {
 /** `whsec_` and base64 is a shared secret, `whpk_` and base64 a public key. */
 export function toStandardKey(secret: string): SigningKey {
   const [, kind, text = ""] = /^(whsec_|whpk_)?(.*)$/s.exec(secret) ?? [];
-  const bytes = decodeStrictly(text, "base64");
+  const bytes = decode(text, "base64");
   if (!bytes) throw new Error("The secret must be base64 after whsec_ or whpk_.");
   if (kind !== "whpk_") return createHmacKey(bytes);
   if (bytes.length !== 32) throw new Error("The secret must be a public key of 32 bytes after whpk_.");

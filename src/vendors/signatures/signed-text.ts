@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
-import { sameSecret } from "../../core/shared/secret.ts";
 import type { Bytes, SignedRequest, UnsignedRequest } from "../../core/ports/signature.ts";
+import { encodes } from "./signature.ts";
 
 // Texts that some senders sign, made from parts of the request.
 
@@ -10,7 +10,7 @@ import type { Bytes, SignedRequest, UnsignedRequest } from "../../core/ports/sig
  */
 export function form({ url = "", body, headers }: SignedRequest): string | undefined {
   const digest = URL.parse(url)?.searchParams.get(DIGEST);
-  if (typeof digest === "string") return sameSecret(digest, digestOf(body)) ? "" : undefined;
+  if (typeof digest === "string") return encodes(digest, "hex", digestOf(body)) ? "" : undefined;
   if (body.length === 0) return "";
   if (!isForm(headers["content-type"])) return undefined;
   const fields = new URLSearchParams(body.toString());
@@ -23,14 +23,14 @@ export function form({ url = "", body, headers }: SignedRequest): string | undef
 export function withDigest({ url, body, contentType }: UnsignedRequest): string {
   if (isForm(contentType)) return url;
   const address = new URL(url);
-  address.searchParams.set(DIGEST, digestOf(body));
+  address.searchParams.set(DIGEST, digestOf(body).toString("hex"));
   return address.href;
 }
 
 const DIGEST = "bodySHA256";
 
-function digestOf(body: Bytes): string {
-  return createHash("sha256").update(body).digest("hex");
+function digestOf(body: Bytes): Buffer {
+  return createHash("sha256").update(body).digest();
 }
 
 function isForm(contentType = ""): boolean {

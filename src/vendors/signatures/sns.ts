@@ -5,7 +5,7 @@ import { readText } from "../../core/shared/net/network.ts";
 import { parseDuration } from "../../core/shared/time.ts";
 import { parseObject, objectSchema } from "../../core/shared/json.ts";
 import { checkTime, digestParts } from "./verifier.ts";
-import { decodeStrictly, parseTimestamp } from "./signature.ts";
+import { decode, parseTimestamp } from "./signature.ts";
 import type { Handshake, SignatureResult, SignatureVerifier } from "../../core/ports/signature.ts";
 import { TOLERANCE } from "./row.ts";
 
@@ -48,7 +48,7 @@ export function createSnsVerifier({ topicArn, tolerance }: SnsOptions, fetchDocu
     presents: ({ headers }) => headers["x-amz-sns-message-type"] !== undefined,
     async verify({ body, receivedAt }) {
       const message = parseObject(body.toString());
-      const signature = decodeStrictly(textOf(message, "Signature"), "base64");
+      const signature = decode(textOf(message, "Signature"), "base64");
       const text = toSignedText(message);
       const hash = HASHES.get(textOf(message, "SignatureVersion"));
       const url = toAwsUrl(message["SigningCertURL"], (pathname) => CERTIFICATE_PATH.test(pathname));

@@ -21,7 +21,7 @@ import type {
   SignedRequest,
 } from "../../core/ports/signature.ts";
 import { HEADER, SECRET, TOLERANCE } from "./row.ts";
-import { valuesOf } from "./signature.ts";
+import { encodes, valuesOf } from "./signature.ts";
 import { digestParts } from "./verifier.ts";
 
 // Schemes in which the request shows a JSON Web Token.
@@ -167,7 +167,7 @@ export async function openToken(scheme: TokenScheme): Promise<SignatureVerifier>
     const result = await verifyToken(token, request.receivedAt);
     if (result.refusal) return result;
     const isForBody =
-      bodyHash === undefined || result.payload[bodyHash.claim] === hash(request.body, bodyHash.encoding);
+      bodyHash === undefined || encodes(result.payload[bodyHash.claim], bodyHash.encoding ?? "hex", hash(request.body));
     return isForBody && accepts(result.payload, request) ? result : { refusal: WRONG };
   }
 
@@ -189,7 +189,7 @@ function signer(scheme: TokenScheme, secret = ""): SignatureVerifier["sign"] {
     const seconds = Math.floor(now / 1000);
     const payload = {
       ...claims,
-      ...(bodyHash && { [bodyHash.claim]: hash(body, bodyHash.encoding) }),
+      ...(bodyHash && { [bodyHash.claim]: hash(body).toString(bodyHash.encoding ?? "hex") }),
       iss: [issuer ?? []].flat()[0],
       aud: audience,
       iat: seconds,
@@ -208,8 +208,8 @@ function readToken({ rawHeaders }: SignedHead, name: string): string | Signature
   return { reason: "malformed", message: `The header ${name} is malformed.` };
 }
 
-function hash(body: Bytes, encoding: "hex" | "base64" | "base64url" = "hex"): string {
-  return createHash("sha256").update(body).digest(encoding);
+function hash(body: Bytes): Buffer {
+  return createHash("sha256").update(body).digest();
 }
 
 const { audience, serviceAccount, keysUrl } = GOOGLE_TOKEN;

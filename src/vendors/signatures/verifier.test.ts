@@ -6,12 +6,14 @@ import {
   createVerifier,
   NOW,
   type RequestParts,
+  respell,
   sampleFor,
   SECRET,
   signed,
   toRequest,
 } from "../../../test/support/signatures.ts";
 import { parseDuration } from "../../core/shared/time.ts";
+import { decode } from "./signature.ts";
 import { defineSignature } from "./verifier.ts";
 import { builtInDrivers } from "../../service/drivers.ts";
 
@@ -73,10 +75,41 @@ describe("a request of each sender", () => {
   });
 });
 
+describe("a signature in another spelling is the same bytes", () => {
+  test.each(senders)("$scheme", async (sender) => {
+    const parts = await signed(sender);
+    const [first, second] = [toRequest(parts), toRequest({ ...parts, headers: respell(parts.headers) })];
+    expect(await sender.verifier.verify(second)).toBe("valid");
+    expect(await sender.verifier.identify?.(second)).toEqual(await sender.verifier.identify?.(first));
+  });
+
+  const bytes = Buffer.from("fbff10fbfe", "hex");
+  test.each([
+    ["hex", bytes.toString("hex").toUpperCase()],
+    ["base64", bytes.toString("base64").replace(/=+$/, "")],
+    ["base64", bytes.toString("base64url")],
+    ["base64url", bytes.toString("base64")],
+  ] as const)("in %s: %s", (encoding, text) => {
+    expect(decode(text, encoding)).toEqual(bytes);
+  });
+
+  test.each([
+    ["hex", "0"],
+    ["hex", "0g"],
+    ["hex", " 00"],
+    ["base64", "AA="],
+    ["base64", "AAA=="],
+    ["base64", "AAB="],
+    ["base64", "AA A"],
+    ["base64", "===="],
+  ] as const)("not in %s: %j", (encoding, text) => {
+    expect(decode(text, encoding)).toBeUndefined();
+  });
+});
+
 describe("what is not a signature", () => {
   const body = "{}";
   test.each<[string, (header: string) => string]>([
-    ["in upper case", (header) => header.toUpperCase().replace("SHA256", "sha256")],
     ["without its prefix", (header) => header.replace("sha256=", "")],
     ["cut", (header) => header.slice(0, -1)],
     ["with one digit more", (header) => `${header}0`],
@@ -131,6 +164,7 @@ describe("a list of signatures", () => {
   test.each<[string, (time: string, signature: string) => string]>([
     ["as Stripe sends it in test mode", (t, s) => `t=${t},v1=${s},v0=${wrong}`],
     ["in another order", (t, s) => `v1=${s},t=${t}`],
+    ["with blanks, a trailing comma and an empty entry", (t, s) => `t=${t}, \t v1=${s},, `],
     ["the right one is the eighth", (t, s) => `t=${t},${`v1=${wrong},`.repeat(7)}v1=${s}`],
   ])("accepted: %s", async (_, change) => {
     expect(await verifyStripe(change)).toBe("valid");
@@ -146,8 +180,10 @@ describe("a list of signatures", () => {
     ["a time with a fraction", "malformed", (t, s) => `t=${t}.0,v1=${s}`],
     ["a time with a zero in front", "malformed", (t, s) => `t=0${t},v1=${s}`],
     ["a time of many digits", "malformed", (t, s) => `t=${t}${"0".repeat(400)},v1=${s}`],
-    ["an empty entry", "malformed", (t, s) => `t=${t},v1=${s},`],
+    ["a blank before the value", "malformed", (t, s) => `t=${t},v1= ${s}`],
+    ["an entry without a value", "malformed", (t, s) => `t=${t},v1=${s},v1=`],
     ["nothing", "malformed", () => ""],
+    ["nothing but commas", "malformed", () => ", ,"],
   ])("refused: %s", async (_, reason, change) => {
     expect(await verifyStripe(change)).toMatchObject({ reason });
   });
@@ -167,7 +203,7 @@ test("a request to another address is refused where the address is signed", asyn
   for (const scheme of ["square", "hubspot", "twilio", "trello"]) {
     const sender = await createSender(scheme);
     const parts = await signed(sender);
-    expect(providers[scheme]?.signsUrl).toBe(true);
+    expect(providers[scheme]?.signsUrl?.({})).toBe(true);
     const other = toRequest({ ...parts, url: "https://hooks.example.com/hooks/other" });
     expect(await sender.verifier.verify(other)).toMatchObject({ reason: "wrong" });
     expect(await sender.verifier.verify(toRequest({ ...parts, url: undefined }))).toMatchObject({
@@ -287,12 +323,36 @@ describe("an id before the time", () => {
     return sender.verifier.verify(toRequest({ headers, body: sentBody }));
   }
 
-  test.each(["msg_1", "123456", "evt.1.a", "a.b", ".a", "a.", "1.5.x-1"])("can be %j", async (id) => {
+  const TOLERANCE_S = 300;
+  const old = String(Number(NOW_S) - TOLERANCE_S - 1);
+  const numbers = ["a.123", "a.b.0", "order.20261001", `evt.${old}`, `evt.${NOW}`, `${NOW_S}.a`];
+  test.each(["msg_1", "123456", "evt.1.a", "a.b", ".a", "a.", "1.5.x-1", ...numbers])("can be %j", async (id) => {
     expect(await verifyAs(id)).toBe("valid");
   });
 
-  test.each(["", "a.123", "a.b.0", `a.${NOW_S}.b`])("cannot be %j", async (id) => {
-    expect(await verifyAs(id)).toMatchObject({ reason: "malformed" });
+  test.each([`a.${NOW_S}.b`, `a.${NOW_S}`, `a.${Number(NOW_S) + TOLERANCE_S}`])("cannot be %j", async (id) => {
+    const message =
+      'The header webhook-id is refused: after "." it has a part that could be the signed time, so the same signature would be right for another id.';
+    expect(await verifyAs(id)).toEqual({ reason: "malformed", message });
+  });
+
+  test("cannot be empty", async () => {
+    const message = "The header webhook-id is refused: it is empty.";
+    expect(await verifyAs("")).toEqual({ reason: "malformed", message });
+  });
+
+  test.each([
+    [{ timestampUnit: "iso" }, "2026-10-01T12:00:00.123Z", /could be the signed time/],
+    [{ signed: ["id", ".", "body"], timestampHeader: undefined }, undefined, /it has more text/],
+  ])("with %j cannot have the separator", async (options, time, message) => {
+    const hmac = { secret: SECRET, header: "X-Sign", idHeader: "X-Id", timestampHeader: "X-Time" };
+    const signedParts = ["id", ".", "timestamp", ".", "body"];
+    const verifier = await createVerifier("hmac", { ...hmac, signed: signedParts, ...options });
+    const headers = { "x-sign": "00".repeat(32), "x-id": "a.b", ...(time !== undefined && { "x-time": time }) };
+    expect(verifier.verify(toRequest({ headers, body: "{}" }))).toMatchObject({
+      reason: "malformed",
+      message: expect.stringMatching(message),
+    });
   });
 
   test("takes nothing of the text behind it", async () => {

@@ -54,7 +54,7 @@ export function defineSignature(row: SignatureRow): SignatureDefinition<RowOptio
     schema: { type: "object", additionalProperties: false, required: ["secret", ...Object.keys(options)], properties },
     docs,
     deliveryId,
-    signsUrl,
+    signsUrl: () => signsUrl,
     replay: (given) => classOf(row, given),
     about: summarize(row),
     check: (given) => checkSecrets(row, given),
@@ -137,7 +137,7 @@ export function createVerifier(row: SignatureRow, options: RowOptions): Signatur
   };
 
   function check(request: SignedRequest): Outcome {
-    const reading = readRequest(row, request);
+    const reading = readRequest(row, request, toleranceMs);
     if ("reason" in reading) return { result: reading };
     const { header, given, claims, forms } = reading;
     const secret = secrets.find(({ key }) => {
@@ -152,7 +152,7 @@ export function createVerifier(row: SignatureRow, options: RowOptions): Signatur
 
   /** By what is signed, not by the signature: some can be written in several ways, and rotated secrets give several. */
   function identify(request: SignedRequest): SignedIdentity | undefined {
-    const reading = readRequest(row, request);
+    const reading = readRequest(row, request, toleranceMs);
     const [parts] = "reason" in reading ? [] : reading.forms;
     return parts && { digest: digestParts(parts), validMs: row.timestamp && 2 * toleranceMs };
   }
@@ -164,7 +164,7 @@ export function digestParts(parts: readonly Bytes[]): string {
   return hash.digest("base64url");
 }
 
-function readRequest(row: SignatureRow, request: SignedRequest): Reading | SignatureRefusal {
+function readRequest(row: SignatureRow, request: SignedRequest, toleranceMs: number): Reading | SignatureRefusal {
   const names = [row.header].flat();
   const index = Math.max(
     names.findIndex((name) => request.headers[name] !== undefined),
@@ -175,7 +175,7 @@ function readRequest(row: SignatureRow, request: SignedRequest): Reading | Signa
   if (typeof text !== "string") return text;
   const given = parseSignatureHeader(text, row);
   if (!given) return malformed(header);
-  const claims = readClaims(row, request, { index, header, listed: given.timestamp });
+  const claims = readClaims(row, request, { index, header, listed: given.timestamp, toleranceMs });
   if ("reason" in claims) return claims;
   const { url } = request;
   const urls = url === undefined ? [url] : (row.toUrls?.(url) ?? [url]);
@@ -221,10 +221,18 @@ function malformed(name: string): SignatureRefusal {
   return { reason: "malformed", message: `The header ${name} is malformed.` };
 }
 
+interface ClaimPlaces {
+  index: number;
+  header: string;
+  /** The time in the list. */
+  listed: string | undefined;
+  toleranceMs: number;
+}
+
 function readClaims(
   { idHeader, timestamp, list, signed = [] }: SignatureRow,
   request: SignedRequest,
-  { index, header, listed }: { index: number; header: string; listed: string | undefined },
+  { index, header, listed, toleranceMs }: ClaimPlaces,
 ): Claims | SignatureRefusal {
   const claims: Claims = { timestamp: listed };
   const timeName = [timestamp?.header ?? []].flat()[index];
@@ -241,26 +249,34 @@ function readClaims(
   if (idName !== undefined) {
     const text = requireHeader(request, idName);
     if (typeof text !== "string") return text;
-    if (text === "" || isMovable(text, signed, timestamp?.unit)) return malformed(idName);
+    const isTime = (part: string): boolean => {
+      // A time in ISO 8601 can have the separator itself.
+      if (timestamp === undefined || timestamp.unit === "iso") return true;
+      return isClose(parseTimestamp(part, timestamp.unit) ?? Number.NaN, request.receivedAt, toleranceMs);
+    };
+    const reason = text === "" ? "it is empty." : explainMovable(text, signed, isTime);
+    if (reason !== undefined) return { reason: "malformed", message: `The header ${idName} is refused: ${reason}` };
     claims.id = text;
   }
   return claims;
 }
 
 /**
- * Whether the same signature could be right for this id with another text behind it, or for another id. Between the id and
- * the time, only a part of the id that could be the time makes that possible.
+ * Why the same signature could be right for this id with another text behind it, or for another id. Between the id and the time,
+ * only a part of the id that could be the time makes that possible.
  */
-function isMovable(id: string, signed: readonly SignedPart[], unit: TimeUnit | undefined): boolean {
+function explainMovable(
+  id: string,
+  signed: readonly SignedPart[],
+  isTime: (part: string) => boolean,
+): string | undefined {
   const [separator, next] = signed.slice(signed.indexOf("id") + 1);
-  if (typeof separator !== "string" || PARTS.has(separator) || !id.includes(separator)) return false;
-  if (next !== "timestamp" || unit === undefined || unit === "iso") return true;
-  const parts = id.split(separator).slice(1);
-  return /^\d+$/.test(parts.at(-1) ?? "") || parts.some((part) => CURRENT_TIME[unit].test(part));
+  if (typeof separator !== "string" || PARTS.has(separator) || !id.includes(separator)) return undefined;
+  const isTimed = next === "timestamp";
+  if (isTimed && !id.split(separator).slice(1).some(isTime)) return undefined;
+  const cause = `after "${separator}" it has ${isTimed ? "a part that could be the signed time" : "more text"}`;
+  return `${cause}, so the same signature would be right for another id.`;
 }
-
-/** From 2001 to 2286. */
-const CURRENT_TIME = { s: /^\d{10}$/, ms: /^\d{13}$/ };
 
 /** The signed text. Node reads headers as Latin-1, so their bytes are written as such. */
 function toParts(
@@ -295,10 +311,13 @@ function readTime(
 /** `time` in milliseconds since the epoch. */
 export function checkTime(time: number | undefined, receivedAt: number, toleranceMs: number): SignatureResult {
   if (time === undefined) return { reason: "malformed", message: "The body has no time." };
-  const skewMs = time - receivedAt;
-  if (Math.abs(skewMs) <= toleranceMs) return "valid";
-  const skewSeconds = Math.round(skewMs / 1000);
+  if (isClose(time, receivedAt, toleranceMs)) return "valid";
+  const skewSeconds = Math.round((time - receivedAt) / 1000);
   return { reason: "expired", message: "The signature is right, but its time is not close to ours.", skewSeconds };
+}
+
+function isClose(time: number, receivedAt: number, toleranceMs: number): boolean {
+  return Math.abs(time - receivedAt) <= toleranceMs;
 }
 
 function sign(row: SignatureRow, key: SigningKey | undefined, unsigned: UnsignedRequest): SignedParts {

@@ -23,7 +23,7 @@ import type {
   SignedRequest,
 } from "../../core/ports/signature.ts";
 import { SECRET, SECRET_ITSELF, TOLERANCE } from "./row.ts";
-import { createHmacKey, decodeStrictly, formatTimestamp, parseTimestamp } from "./signature.ts";
+import { createHmacKey, decode, formatTimestamp, parseTimestamp } from "./signature.ts";
 import { checkTime, digestParts } from "./verifier.ts";
 
 // Schemes that no row describes, because the credential is in the body.
@@ -55,7 +55,7 @@ export const mailgun: SignatureDefinition<FromSchema<typeof mailgunSchema>> = {
         if (typeof timestamp !== "string" || typeof token !== "string" || typeof signature !== "string")
           return UNSIGNED;
         const time = parseTimestamp(timestamp, "s");
-        const given = decodeStrictly(signature, "hex");
+        const given = decode(signature, "hex");
         if (time === undefined || !given) return { reason: "malformed", message: "The signature is malformed." };
         const parts = [Buffer.from(timestamp), Buffer.from(token)];
         if (!keys.some((key) => key.accepts(parts, [given]))) return WRONG;

@@ -102,9 +102,13 @@ test("references in secrets are resolved", async () => {
 });
 
 test("a scheme that signs the address needs it", async () => {
-  const schemes = Object.entries(builtInDrivers.providers).flatMap(([name, { signsUrl }]) => (signsUrl ? name : []));
-  for (const scheme of schemes) {
-    const auth = { scheme, secret: SECRET };
+  const schemes = Object.entries(builtInDrivers.providers).flatMap(([name, { signsUrl }]) =>
+    signsUrl?.({ signed: [] }) ? name : [],
+  );
+  expect(schemes).toContain("twilio");
+  const hmac = { header: "X-Signature", signed: ["url", "body"], replay: "signature" };
+  for (const scheme of [...schemes, "hmac"]) {
+    const auth = { scheme, secret: SECRET, ...(scheme === "hmac" && hmac) };
     expect((await findProblems(withAuth(auth))).errors).toEqual([
       `${AUTH}.url: Set this or gateway.publicUrl, because ${scheme} signs the address that it posts to.`,
     ]);

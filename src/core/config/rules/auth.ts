@@ -17,7 +17,7 @@ export function checkAuth(source: MappingSource, config: ResolvedConfig, provide
       error(key, "A mapping with auth needs match.path, because auth is about the requests to one path."),
     checkSecrets(`${key}.secret`, auth["secret"], config),
     checkRepeats(source, scheme),
-    scheme?.signsUrl && checkUrl(`${key}.url`, source, config.gateway.hooksUrl),
+    scheme?.signsUrl?.(auth) && checkUrl(`${key}.url`, source, config.gateway.hooksUrl),
   );
 }
 
