@@ -238,7 +238,9 @@ export function describeTransformRunner(name: string, createRunner: () => Transf
       test("a promise that never settles", async () => {
         const error = await fail("export default () => new Promise(() => {})");
         expect(error.kind).toBe("unsettled");
-        expect(error.message).toContain("no timers and no network");
+        expect(error.message).toBe(
+          "The transform returned a promise that nothing can settle: no timer is left, and the sandbox has no network.",
+        );
       });
     });
 
@@ -337,9 +339,8 @@ export function describeTransformRunner(name: string, createRunner: () => Transf
         async (global) => expect(await run(`export default () => typeof ${global}`)).toBe("undefined"),
       );
 
-      test.each(["process", "require", "fetch", "setTimeout", "Buffer", "gc", "globalThis.__hooklineRealm"])(
-        "no %s",
-        async (global) => expect(await run(`export default () => typeof ${global}`)).toBe("undefined"),
+      test.each(["process", "fetch", "Buffer", "gc", "globalThis.__hooklineRealm"])("no %s", async (global) =>
+        expect(await run(`export default () => typeof ${global}`)).toBe("undefined"),
       );
 
       test("the log has a limit, and says when it is reached", async () => {
@@ -411,7 +412,7 @@ export function describeTransformRunner(name: string, createRunner: () => Transf
       const shared = await bundle(`let calls = 0;
       export default ({ payload }: any) => {
         calls++;
-        const before = [(globalThis as any).leak ?? null, (RegExp as any).$1 ?? null, ([] as any).leak ?? null];
+        const before = [(globalThis as any).leak ?? null, (RegExp as any).$1 || null, ([] as any).leak ?? null];
         "secret".match(/s(.)c/);
         try { (globalThis as any).leak = payload; } catch {}
         try { (Array.prototype as any).leak = payload; } catch {}

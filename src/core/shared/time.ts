@@ -15,12 +15,16 @@ export const DAY_MS = 24 * HOUR_MS;
 
 const UNIT_MS: Record<string, number> = { ms: 1, s: 1000, m: 60_000, h: HOUR_MS, d: DAY_MS };
 
-/** `"30m"` → 1,800,000 milliseconds. Throws a `RangeError` for a text that the configuration's schema refuses. */
+/**
+ * `"30m"` → 1,800,000 milliseconds. Throws a `RangeError` for a text that the configuration's schema refuses. Without a
+ * regular expression, since it also runs within the call of a transform, which could see its match.
+ */
 export function parseDuration(text: string): number {
-  const [, amount, unit = ""] = /^(\d+)(\D+)$/.exec(text) ?? [];
-  const unitMs = UNIT_MS[unit];
-  if (unitMs === undefined) throw new RangeError("a duration is a number and its unit: 500ms, 30s, 30m, 24h, 7d");
-  return Number(amount) * unitMs;
+  const unit = Object.keys(UNIT_MS).find((each) => text.endsWith(each)) ?? "";
+  const amount = text.slice(0, text.length - unit.length);
+  const isNumber = amount !== "" && [...amount].every((digit) => digit >= "0" && digit <= "9");
+  if (!isNumber || unit === "") throw new RangeError("a duration is a number and its unit: 500ms, 30s, 30m, 24h, 7d");
+  return Number(amount) * UNIT_MS[unit]!;
 }
 
 /** A duration before now, as `7d`, or a date: in milliseconds since the epoch. NaN for any other text. */

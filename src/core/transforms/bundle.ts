@@ -75,6 +75,9 @@ async function bundleAlone(request: BundleRequest): Promise<Bundled> {
   return bundled!;
 }
 
+/** Beside `browser`, builds of packages that need none of Node's modules. The package's order decides. */
+const CONDITIONS = ["worker", "edge-light", "module"];
+
 async function build(requests: BundleRequest[]): Promise<Bundled[]> {
   const { boundary, options } = requests[0]!;
   const { root } = boundary;
@@ -82,6 +85,7 @@ async function build(requests: BundleRequest[]): Promise<Bundled[]> {
   const texts = new Map<string, string>();
   const { result, errors } = await runEsbuild({
     ...options,
+    conditions: CONDITIONS,
     entryPoints: entries.map((file, index) => ({ in: file, out: toName(index) })),
     absWorkingDir: root,
     nodePaths: [],

@@ -108,7 +108,13 @@ export const OPTIONS = {
   sourcemap: "external",
   charset: "utf8",
   legalComments: "none",
-  define: { "process.env.NODE_ENV": '"production"', global: "globalThis" },
+  define: {
+    "process.env.NODE_ENV": '"production"',
+    global: "globalThis",
+    self: "globalThis",
+    // The realm's own is frozen. A value of the call takes what packages assign.
+    "Error.stackTraceLimit": "globalThis.stackTraceLimit",
+  },
   // No tsconfig in a parent folder may change what an import means, and no NODE_PATH.
   tsconfigRaw: "{}",
 } satisfies CommonOptions;

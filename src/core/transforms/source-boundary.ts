@@ -112,8 +112,8 @@ function readPackageName(folder: string): string | undefined {
   return typeof name === "string" && PACKAGE_NAME.test(name) ? name : undefined;
 }
 
-/** Empty if there is none that can be read. */
-function readManifest(folder: string): Record<string, unknown> {
+/** The `package.json` of a folder. Empty if there is none that can be read. */
+export function readManifest(folder: string): Record<string, unknown> {
   const file = path.join(folder, "package.json");
   return orElse({}, () => parseObject(readRegularFile(file, MAX_SOURCE_BYTES).toString("utf8")));
 }

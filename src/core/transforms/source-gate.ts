@@ -1,6 +1,7 @@
 import { readdirSync } from "node:fs";
 import { isBuiltin } from "node:module";
 import path from "node:path";
+import { isObject } from "../shared/json.ts";
 import { orElse, readRegularFile } from "../shared/system/files.ts";
 import { refuseWalks } from "./dynamic-imports.ts";
 import type { BuildError, CommonOptions, OnLoadArgs, OnResolveArgs, Plugin } from "./esbuild.ts";
@@ -11,6 +12,7 @@ import {
   isInside,
   MAX_SOURCE_BYTES,
   parentsOf,
+  readManifest,
   type SourceBoundary,
   toLoader,
 } from "./source-boundary.ts";
@@ -43,8 +45,10 @@ export function createSourceGate({ boundary, texts, drafts, options }: SourceGat
 
       build.onLoad({ filter: /.*/, namespace: "file" }, async (args) => {
         if (!isAllowedWith(args)) return refuse(`A transform may have no import attributes but type: "json", of JSON.`);
+        const folderProblem = manifests.checkFolder(path.dirname(args.path));
+        if (folderProblem === undefined && manifests.isExcluded(args.path)) return { contents: "module.exports = {};" };
         const { file, problem } = boundary.check(args.path);
-        const found = problem ?? manifests.checkFolder(path.dirname(args.path));
+        const found = problem ?? folderProblem;
         if (file === undefined || found !== undefined) return refuse(found ?? "");
         const text = drafts.get(file) ?? readText(file);
         texts.set(file, text);
@@ -145,6 +149,8 @@ interface ManifestCheck {
   /** Gives the first problem in a folder and those above it. */
   checkFolder(folder: string): string | undefined;
   checkImport(args: OnResolveArgs): string | undefined;
+  /** Whether its package has `"browser": { "./file.js": false }`. Only for a file in a folder without a problem. */
+  isExcluded(file: string): boolean;
 }
 
 /**
@@ -154,6 +160,7 @@ interface ManifestCheck {
 function createManifestCheck(boundary: SourceBoundary): ManifestCheck {
   const { root } = boundary;
   const checked = new Map<string, string | undefined>();
+  const excluded = new Map<string, Set<string>>();
 
   function checkFolder(folder: string): string | undefined {
     if (!checked.has(folder)) checked.set(folder, checkWithParents(folder));
@@ -193,5 +200,29 @@ function createManifestCheck(boundary: SourceBoundary): ManifestCheck {
     return found.find((problem) => problem !== undefined);
   }
 
-  return { checkFolder, checkImport };
+  function isExcluded(file: string): boolean {
+    return findExcluded(path.dirname(file)).has(file);
+  }
+
+  /** The nearest `package.json` with such a map decides. An entry may leave out the ending `.js`. */
+  function findExcluded(folder: string): Set<string> {
+    const known = excluded.get(folder);
+    if (known) return known;
+    const { browser } = readManifest(folder);
+    const parent = path.dirname(folder);
+    const found = isObject(browser)
+      ? new Set(
+          Object.keys(browser)
+            .filter((key) => key.startsWith(".") && browser[key] === false)
+            .flatMap((key) => [key, `${key}.js`, key.replace(/\.js$/, "")])
+            .map((key) => path.resolve(folder, key)),
+        )
+      : parent === folder
+        ? new Set<string>()
+        : findExcluded(parent);
+    excluded.set(folder, found);
+    return found;
+  }
+
+  return { checkFolder, checkImport, isExcluded };
 }

@@ -31,6 +31,12 @@ const OPERATIONS: Record<string, Operation> = {
   encodingName: (label) => new TextDecoder(label).encoding,
   decode: (label, fatal, ignoreBOM, binary) =>
     new TextDecoder(label, { fatal: Boolean(fatal), ignoreBOM: Boolean(ignoreBOM) }).decode(toBytes(binary)),
+  decodePart: (label, fatal, ignoreBOM, binary) => {
+    const bytes = toBytes(binary);
+    const options = { fatal: Boolean(fatal), ignoreBOM: Boolean(ignoreBOM) };
+    const text = new TextDecoder(label, options).decode(bytes, { stream: true });
+    return JSON.stringify({ text, left: bytes.subarray(findWhole(bytes, text, label, options)).toString("latin1") });
+  },
   atob: (text) => atob(text),
   btoa: (text) => btoa(text),
   parseUrl: (url, base) => toParts(new URL(url, base)),
@@ -63,6 +69,27 @@ export function runHostOperation(operation: string, args: string): string {
     reply = { error: messageOf(error) };
   }
   return JSON.stringify(reply);
+}
+
+/** No encoding has longer characters. */
+const MAX_CHARACTER_BYTES = 4;
+
+/** How many of the bytes are the text, without the beginning of a character at their end. */
+function findWhole(
+  bytes: Buffer,
+  text: string,
+  label: string,
+  options: { fatal: boolean; ignoreBOM: boolean },
+): number {
+  for (let length = bytes.length; length > bytes.length - MAX_CHARACTER_BYTES && length > 0; length--) {
+    try {
+      if (new TextDecoder(label, options).decode(bytes.subarray(0, length)) === text) return length;
+    } catch {
+      // With `fatal`: it ends within a character.
+    }
+  }
+  if (text === "") return 0;
+  throw new TypeError(`${label} cannot be decoded in parts here.`);
 }
 
 function toParts(url: URL): string {

@@ -63,10 +63,13 @@ interface Attempt {
   hasRun: boolean;
 }
 
+/** The words of isolated-vm. */
+export const TIMED_OUT = "Script execution timed out.";
+
 /** The answer to a job that ended its isolate. */
 export function toFailure(error: unknown, { log, timeoutMs, hasRun }: Attempt): FailedAnswer {
   const message = messageOf(error);
-  if (message === "Script execution timed out.") {
+  if (message === TIMED_OUT) {
     return { kind: "timeout", message: `The transform ran longer than ${timeoutMs} ms.`, log };
   }
   // The realm catches what a transform throws, so this is a promise that was rejected and that nobody awaits.
@@ -140,7 +143,7 @@ function openRealm(home: SharedIsolate): CheckRealm {
 
 /** A module as a function. It adds a line at the top. */
 export function toFactory(code: string): string {
-  return `function (module, exports, globalThis) { "use strict";\n${code}\n}`;
+  return `function (module, exports, globalThis, require) { "use strict";\n${code}\n}`;
 }
 
 function compileFactory({ home, context }: CheckRealm, code: string): ivm.Reference<Factory> {

@@ -1,14 +1,21 @@
 import type { TransformInput } from "../transform-types.ts";
 import { type Answer, describeThrown, type FailedAnswer, MAX_RESULT_LENGTH } from "../sandbox/child-answer.ts";
 import type { TransformCall } from "../runner.ts";
-import type { CallLog } from "./globals.ts";
+import type { CallClock } from "./call-clock.ts";
+import type { CallLog } from "./call-console.ts";
+import type { CallTimers } from "./call-timers.ts";
 import { type CallState, createCallState } from "./call-state.ts";
 
 type Transform = (input: unknown) => unknown;
 type Exports = Record<string, unknown>;
 
 /** A bundle's code, wrapped so that each evaluation has its own variables and its own `globalThis`. */
-export type Factory = (module: { exports: unknown }, exports: Exports, global: object) => void;
+export type Factory = (
+  module: { exports: unknown },
+  exports: Exports,
+  global: object,
+  require: (name: unknown) => never,
+) => void;
 
 /** The input of a call, without the body. */
 interface CallInput extends Pick<TransformCall, "payloadIsBody" | "state"> {
@@ -17,8 +24,8 @@ interface CallInput extends Pick<TransformCall, "payloadIsBody" | "state"> {
 
 /**
  * The only function of a sealed realm, called with the inputs of one or several calls as a JSON array and their bodies. It gives the
- * answers as a JSON array. For `call`, an empty string means that a promise is pending; then `settle` gives the answer,
- * after the microtasks have run. For `batch`, it means that each call has to be made alone. `log` gives the lines
+ * answers as a JSON array. For `call`, an empty string means that a promise is pending; then `settle` gives the answer
+ * after the microtasks have run, or fires a timer and gives an empty string. For `batch`, it means that each call has to be made alone. `log` gives the lines
  * captured so far, as JSON. `collect` runs the garbage collector.
  */
 export type Invoke = (operation: RealmOperation, inputs: string, ...bodies: string[]) => string;
@@ -34,10 +41,10 @@ export interface InvokeOptions extends CallGlobals {
 export type Check = (factory: Factory, exportName: string | undefined) => string;
 
 export interface CallGlobals {
-  /** Sets the clock, in milliseconds since the epoch. */
-  setNow: (milliseconds: number) => void;
+  clock: CallClock;
   log: CallLog;
   forgetSymbols: () => void;
+  timers: CallTimers;
 }
 
 export function createCheck(options: CallGlobals): Check {
@@ -51,7 +58,8 @@ interface Pending {
   answer: string;
 }
 
-const UNSETTLED = "The transform returned a promise that nothing can settle: the sandbox has no timers and no network.";
+const UNSETTLED =
+  "The transform returned a promise that nothing can settle: no timer is left, and the sandbox has no network.";
 
 export function createInvoke(options: InvokeOptions): Invoke {
   let pending: Pending = { answer: "" };
@@ -62,11 +70,22 @@ export function createInvoke(options: InvokeOptions): Invoke {
       const [input]: CallInput[] = JSON.parse(inputs);
       const answer = call(options, pending, input!, body);
       givesPromises ||= answer === "";
+      if (answer !== "") end(options);
       return answer && `[${answer}]`;
     },
-    batch: (inputs, bodies) => (givesPromises ? "" : callBatch(options, inputs, bodies)),
+    batch(inputs, bodies) {
+      if (givesPromises) return "";
+      const answers = callBatch(options, inputs, bodies);
+      end(options);
+      return answers;
+    },
     check: () => `[${check(options)}]`,
-    settle: () => `[${pending.answer || writeFailure({ kind: "unsettled", message: UNSETTLED }, options)}]`,
+    settle() {
+      if (pending.answer === "" && options.timers.fire()) return "";
+      const answer = pending.answer || writeFailure({ kind: "unsettled", message: UNSETTLED }, options);
+      end(options);
+      return `[${answer}]`;
+    },
     log: () => JSON.stringify(options.log.read()),
     collect() {
       options.collectGarbage();
@@ -92,8 +111,10 @@ function callBatch(options: InvokeOptions, inputs: string, bodies: string[]): st
 
 function call(options: InvokeOptions, pending: Pending, callInput: CallInput, body: string): string {
   const { payloadIsBody, input } = callInput;
-  begin(options, Date.parse(input.now));
   const state = callInput.state && createCallState(callInput.state);
+  begin(options, Date.parse(input.now), (thrown) => {
+    pending.answer ||= withState(writeFailure({ kind: "threw", ...describeThrown(thrown) }, options), state, options);
+  });
   if (state) input.state = state.own;
   input.rawBody = body;
   try {
@@ -118,9 +139,10 @@ async function settle(
   state: CallState | undefined,
 ): Promise<void> {
   try {
-    pending.answer = withState(writeResult(await result, options), state, options);
+    const value = await result;
+    pending.answer ||= withState(writeResult(value, options), state, options);
   } catch (thrown) {
-    pending.answer = withState(writeFailure({ kind: "threw", ...describeThrown(thrown) }, options), state, options);
+    pending.answer ||= withState(writeFailure({ kind: "threw", ...describeThrown(thrown) }, options), state, options);
   }
 }
 
@@ -143,21 +165,52 @@ function check(options: ModuleOptions): string {
     return writeResult(undefined, options);
   } catch (thrown) {
     return writeFailure({ kind: "threw", ...describeThrown(thrown) }, options);
+  } finally {
+    end(options);
   }
 }
 
-/** Nothing is left of the call before. */
-function begin({ log, setNow, forgetSymbols }: CallGlobals, now: number): void {
+/** Nothing is left of the call before. `fail` ends this call. */
+function begin(
+  { log, clock, forgetSymbols, timers }: CallGlobals,
+  now: number,
+  fail: (thrown: unknown) => void = () => {},
+): void {
   log.clear();
-  setNow(now);
+  clock.start(now);
   forgetSymbols();
+  timers.start(fail);
+  forgetMatch();
 }
+
+/** Drops what would take memory from the other modules of the isolate. */
+function end({ timers }: CallGlobals): void {
+  timers.end();
+  forgetMatch();
+}
+
+/**
+ * Empties `RegExp.$1`, `RegExp.input` and the like, which hold the last matched text. No other code of the realm uses a
+ * regular expression while a call runs.
+ */
+function forgetMatch(): void {
+  /(?:)/.test("");
+}
+
+/** All calls share it, so nothing can be left on it. */
+const refuseRequire = Object.freeze((name: unknown): never => {
+  throw new Error(`require(${JSON.stringify(String(name))}) finds nothing while a transform runs. Use import.`);
+});
+
+/** Bundles have it in place of `Error.stackTraceLimit`, which is frozen. */
+const STACK_TRACE_LIMIT = "stackTraceLimit";
 
 function loadTransform({ factory, exportName }: ModuleOptions): Transform {
   const exports: Exports = {};
   const module: { exports: unknown } = { exports };
   // A write to the realm's own global would be visible to the next call, or throw where it is frozen.
-  factory(module, exports, Object.create(globalThis));
+  const scope: object = Object.create(globalThis, { [STACK_TRACE_LIMIT]: { value: 10, writable: true } });
+  factory(module, exports, scope, refuseRequire);
   const exported = toExports(module.exports);
   const names = exportName === undefined ? ["default", "transform"] : [exportName];
   const found = names.map((name) => exported[name]).find(isTransform);

@@ -4,9 +4,16 @@ const PARTS = ["value", "get", "set"] as const;
 export function freezeRealm(): void {
   allowOverride().forEach(freezeAll);
   hiddenIntrinsics().forEach(freezeAll);
+  for (const name of REPLACEABLE) freezeAll(replaceByAccessor(globalThis, name));
   freezeParts(globalThis);
   Object.freeze(globalThis);
 }
+
+/** Globals that a package may bring itself: the scope of its call takes them. */
+const REPLACEABLE =
+  "AbortController AbortSignal Blob CustomEvent DOMException Event EventTarget Headers clearImmediate clearInterval clearTimeout console performance queueMicrotask setImmediate setInterval setTimeout structuredClone".split(
+    " ",
+  );
 
 function freezeAll(value: unknown): void {
   if ((typeof value !== "object" && typeof value !== "function") || value === null) return;
@@ -25,16 +32,18 @@ function freezeParts(value: object): void {
   }
 }
 
-const PROTOTYPES: object[] = [
-  Object.prototype,
-  Function.prototype,
-  Promise.prototype,
-  Date.prototype,
-  RegExp.prototype,
-  ...[Error, AggregateError, EvalError, RangeError, ReferenceError, SyntaxError, TypeError, URIError].map(
-    (each): object => each.prototype,
-  ),
-];
+const ASSIGNED = "Object Function Promise Date RegExp";
+const ERRORS = "Error AggregateError EvalError RangeError ReferenceError SyntaxError TypeError URIError";
+const LANGUAGE = `${ASSIGNED} ${ERRORS} String Number Boolean Array Map Set WeakMap WeakSet ArrayBuffer DataView Uint8Array Iterator`;
+
+/** Prototypes of what packages make heirs of, or assign to. */
+function findPrototypes(): object[] {
+  const globals = [...LANGUAGE.split(" "), ...REPLACEABLE].map((name): unknown => Reflect.get(globalThis, name));
+  const formats = Object.getOwnPropertyNames(Intl).map((name): unknown => Reflect.get(Intl, name));
+  const classes = [...globals, ...formats, Object.getPrototypeOf(Uint8Array)];
+  const prototypes = classes.map((each) => (typeof each === "function" ? (each.prototype as unknown) : undefined));
+  return prototypes.filter((each) => typeof each === "object" && each !== null);
+}
 
 /**
  * A plain assignment fails for a property that is frozen on the prototype: `this.name = …` in a subclass of Error would
@@ -42,17 +51,38 @@ const PROTOTYPES: object[] = [
  * accessors now hide.
  */
 function allowOverride(): unknown[] {
-  return PROTOTYPES.flatMap((prototype) => Reflect.ownKeys(prototype).map((key) => replaceByAccessor(prototype, key)));
+  return findPrototypes().flatMap((prototype) =>
+    Reflect.ownKeys(prototype).map((key) =>
+      mayOverride(prototype, key) ? replaceByAccessor(prototype, key) : undefined,
+    ),
+  );
 }
 
-function replaceByAccessor(prototype: object, key: PropertyKey): unknown {
-  const property = Object.getOwnPropertyDescriptor(prototype, key)!;
+/** All of their properties have accessors. Others have them for what packages are known to assign. */
+const WHOLE: object[] = `${ASSIGNED} ${ERRORS}`
+  .split(" ")
+  .map((name): object => (Reflect.get(globalThis, name) as { prototype: object }).prototype);
+/** Their other methods would be slower by a tenth to a half. */
+const VALUES: object[] = [String.prototype, Number.prototype, Boolean.prototype, Array.prototype];
+const OF_VALUES: PropertyKey[] = ["toString", "toLocaleString", "valueOf", "constructor"];
+
+/** V8 has fast ways that end with an accessor: without them, `slice` of a list takes a hundred times as long. */
+function mayOverride(prototype: object, key: PropertyKey): boolean {
+  if (WHOLE.includes(prototype)) return true;
+  if (typeof key === "symbol" || (prototype === Array.prototype && key === "constructor")) return false;
+  return !VALUES.includes(prototype) || OF_VALUES.includes(key);
+}
+
+/** Gives the value that the accessor hides. */
+function replaceByAccessor(holder: object, key: PropertyKey): unknown {
+  const property = Object.getOwnPropertyDescriptor(holder, key)!;
   if (!property.writable || !property.configurable) return undefined;
   const value: unknown = property.value;
-  Object.defineProperty(prototype, key, {
-    get: () => value,
+  Object.defineProperty(holder, key, {
+    // Packages that look for built-in methods (get-intrinsic) take the getter for the method without it.
+    get: Object.assign(() => value, { originalValue: value }),
     set(this: unknown, next: unknown) {
-      if (this === prototype) throw new TypeError(`Cannot assign to ${String(key)}: all calls share it.`);
+      if (this === holder) throw new TypeError(`Cannot assign to ${String(key)}: all calls share it.`);
       Object.defineProperty(this, key, { value: next, writable: true, configurable: true, enumerable: true });
     },
     enumerable: property.enumerable ?? false,
@@ -83,6 +113,7 @@ function hiddenIntrinsics(): object[] {
     Iterator.from({ next: () => ({ done: true, value: undefined }) }),
     // The accessors behind `stack`.
     new Error("seed"),
+    setTimeout(() => {}),
     strictArguments(),
   ];
 }
@@ -95,13 +126,8 @@ function strictArguments(): object {
 /** Globals that let a call run later, reveal one call to another, or escape the memory limit. */
 const GLOBALS = ["WebAssembly", "SharedArrayBuffer", "Atomics", "WeakRef", "FinalizationRegistry"];
 
-/** `RegExp.$1`, `RegExp.lastMatch` and similar fields hold pieces of the last matched text, perhaps of another request. */
-const REGEXP_STATICS =
-  "$1 $2 $3 $4 $5 $6 $7 $8 $9 $_ $& $+ $` $' input lastMatch lastParen leftContext rightContext".split(" ");
-
 export function removeLeaks(): void {
   for (const name of GLOBALS) Reflect.deleteProperty(globalThis, name);
-  for (const name of REGEXP_STATICS) Reflect.deleteProperty(RegExp, name);
 }
 
 /** Adds or replaces a global like a built-in one: not enumerable, writable until the realm is frozen. */
@@ -111,3 +137,8 @@ export function defineGlobal(name: string, value: unknown): void {
 
 /** The global that holds the realm until it is sealed, which is before any code of a transform runs. */
 export const REALM_GLOBAL = "__hooklineRealm";
+
+/** `Object.prototype.toString` gives `[object Name]`, as for a built-in class. */
+export function nameObjects(name: string, made: { prototype: object }): void {
+  Object.defineProperty(made.prototype, Symbol.toStringTag, { value: name, configurable: true });
+}

@@ -1,4 +1,4 @@
-import { defineGlobal } from "./harden.ts";
+import { defineGlobal, nameObjects } from "./harden.ts";
 
 /** The only way out of an isolate: the name of a child's operation and its arguments as JSON, strings both ways. */
 export type HostBridge = (operation: string, args: string) => string;
@@ -21,13 +21,37 @@ export function createCallHost(bridge: HostBridge): CallHost {
   };
 }
 
-/** Adds `TextEncoder`, `TextDecoder` (without streaming), `atob` and `btoa`. */
+/** In UTF-16 code units, or bytes. More at once would exceed the length of an argument. */
+const CHUNK_LENGTH = 512 * 1024;
+
+/** Adds `TextEncoder`, `TextDecoder`, `atob` and `btoa`. */
 export function installEncoding(callHost: CallHost): void {
   class TextEncoder {
     readonly encoding = "utf-8";
 
-    encode(text: unknown = ""): Uint8Array {
-      return fromBinary(callHost("encode", String(text)));
+    encode(value: unknown = ""): Uint8Array<ArrayBuffer> {
+      const text = String(value).toWellFormed();
+      const chunks: string[] = [];
+      for (let start = 0; start < text.length || start === 0;) {
+        // The two halves of a character stay together.
+        const end = start + CHUNK_LENGTH - (isHighSurrogate(text.charCodeAt(start + CHUNK_LENGTH - 1)) ? 1 : 0);
+        chunks.push(callHost("encode", text.slice(start, end)));
+        start = end;
+      }
+      return fromBinary(chunks.join(""));
+    }
+
+    encodeInto(value: unknown, target: Uint8Array): { read: number; written: number } {
+      let read = 0;
+      let written = 0;
+      for (const character of String(value).toWellFormed()) {
+        const bytes = this.encode(character);
+        if (written + bytes.length > target.length) break;
+        target.set(bytes, written);
+        read += character.length;
+        written += bytes.length;
+      }
+      return { read, written };
     }
   }
 
@@ -35,6 +59,9 @@ export function installEncoding(callHost: CallHost): void {
     readonly encoding: string;
     readonly fatal: boolean;
     readonly ignoreBOM: boolean;
+    /** The beginning of a character whose other bytes come with the next call. */
+    #held = "";
+    #isBeginning = true;
 
     constructor(label: unknown = "utf-8", options: { fatal?: boolean; ignoreBOM?: boolean } = {}) {
       this.fatal = Boolean(options.fatal);
@@ -42,15 +69,40 @@ export function installEncoding(callHost: CallHost): void {
       this.encoding = callHost("encodingName", String(label));
     }
 
-    decode(bytes: unknown = new Uint8Array()): string {
-      return callHost("decode", this.encoding, this.fatal, this.ignoreBOM, toBinary(bytes));
+    decode(bytes: unknown = new Uint8Array(), { stream }: { stream?: unknown } = {}): string {
+      const binary = toBinary(bytes);
+      let text = "";
+      let start = 0;
+      for (; binary.length - start > CHUNK_LENGTH; start += CHUNK_LENGTH) {
+        text += this.#decodePart(binary.slice(start, start + CHUNK_LENGTH));
+      }
+      if (stream) return text + this.#decodePart(binary.slice(start));
+      const last = this.#held + binary.slice(start);
+      const ignoresMark = this.ignoreBOM || !this.#isBeginning;
+      this.#held = "";
+      this.#isBeginning = true;
+      return text + callHost("decode", this.encoding, this.fatal, ignoresMark, last);
+    }
+
+    #decodePart(part: string): string {
+      const ignoresMark = this.ignoreBOM || !this.#isBeginning;
+      const reply = callHost("decodePart", this.encoding, this.fatal, ignoresMark, this.#held + part);
+      const { text, left }: { text: string; left: string } = JSON.parse(reply);
+      if (this.#held.length + part.length > left.length) this.#isBeginning = false;
+      this.#held = left;
+      return text;
     }
   }
-
+  nameObjects("TextEncoder", TextEncoder);
+  nameObjects("TextDecoder", TextDecoder);
   defineGlobal("TextEncoder", TextEncoder);
   defineGlobal("TextDecoder", TextDecoder);
   defineGlobal("atob", (text: unknown) => callHost("atob", String(text)));
   defineGlobal("btoa", (text: unknown) => callHost("btoa", String(text)));
+}
+
+function isHighSurrogate(code: number): boolean {
+  return code >= 0xd8_00 && code <= 0xdb_ff;
 }
 
 type Algorithm = string | { name: string; hash?: Algorithm };
@@ -61,10 +113,12 @@ export function installCrypto(callHost: CallHost): void {
     readonly type = "secret";
     readonly extractable = false;
     readonly algorithm: { name: "HMAC"; hash: { name: string } };
+    readonly usages: string[];
     readonly #secret: string;
 
-    constructor(secret: string, hash: string) {
+    constructor(secret: string, hash: string, usages: string[]) {
       this.#secret = secret;
+      this.usages = usages;
       this.algorithm = { name: "HMAC", hash: { name: hash } };
     }
 
@@ -77,10 +131,14 @@ export function installCrypto(callHost: CallHost): void {
     async digest(algorithm: Algorithm, data: unknown): Promise<ArrayBuffer> {
       return fromBinary(callHost("digest", nameOf(algorithm), toBinary(data))).buffer;
     },
-    async importKey(format: string, keyData: unknown, algorithm: Algorithm): Promise<CryptoKey> {
+    async importKey(
+      ...[format, keyData, algorithm, , usages = []]: [string, unknown, Algorithm, unknown?, Iterable<string>?]
+    ): Promise<CryptoKey> {
       requireHmac(algorithm);
       if (format !== "raw") throw new TypeError(`Only "raw" keys can be imported, not "${format}".`);
-      return new CryptoKey(toBinary(keyData), nameOf(typeof algorithm === "object" ? algorithm.hash : undefined));
+      return new CryptoKey(toBinary(keyData), nameOf(typeof algorithm === "object" ? algorithm.hash : undefined), [
+        ...usages,
+      ]);
     },
     async sign(algorithm: Algorithm, key: CryptoKey, data: unknown): Promise<ArrayBuffer> {
       requireHmac(algorithm);

@@ -1,7 +1,15 @@
-import { type CallGlobals, type Check, createCheck, createInvoke, type Invoke, type Factory } from "./call.ts";
-import { installClock, installConsole, installStructuredClone, installSymbols } from "./globals.ts";
+import { installBlob } from "./blob.ts";
+import { installClock } from "./call-clock.ts";
+import { installConsole } from "./call-console.ts";
+import { installSymbols } from "./call-symbols.ts";
+import { installTimers } from "./call-timers.ts";
+import { type CallGlobals, type Check, createCheck, createInvoke, type Factory, type Invoke } from "./call.ts";
+import { installDomException } from "./dom-exception.ts";
+import { installEvents } from "./event-target.ts";
 import { freezeRealm, REALM_GLOBAL, removeLeaks } from "./harden.ts";
+import { installHeaders } from "./headers.ts";
 import { createCallHost, type HostBridge, installCrypto, installEncoding } from "./host.ts";
+import { installStructuredClone } from "./structured-clone.ts";
 import { installUrl } from "./url.ts";
 
 /**
@@ -43,15 +51,20 @@ function createRealm(): Realm {
 function installGlobals(bridge: HostBridge): CallGlobals {
   Reflect.deleteProperty(globalThis, REALM_GLOBAL);
   const callHost = createCallHost(bridge);
-  const setNow = installClock();
-  const log = installConsole();
+  const clock = installClock();
+  const log = installConsole(clock.now);
   const forgetSymbols = installSymbols();
+  const timers = installTimers(clock);
+  installDomException();
+  installEvents(() => performance.now());
   installEncoding(callHost);
   installUrl(callHost);
   installCrypto(callHost);
+  installBlob();
+  installHeaders();
   installStructuredClone();
   removeLeaks();
-  return { setNow, log, forgetSymbols };
+  return { clock, log, forgetSymbols, timers };
 }
 
 /**

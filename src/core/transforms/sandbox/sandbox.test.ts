@@ -5,7 +5,8 @@ import { readProcess, sandboxProcessesOf } from "../../../../test/support/sandbo
 import { silentLog } from "../../telemetry/log.ts";
 import { silentTelemetry, withLog } from "../../telemetry/telemetry.ts";
 import type { TransformBundle, TransformRunner } from "../runner.ts";
-import { createSandbox, traceStack } from "./sandbox.ts";
+import { createSandbox } from "./sandbox.ts";
+import { traceStack } from "./stack-trace.ts";
 
 /** More than a process needs to start, in nanoseconds. */
 const BUSY = 500_000_000;

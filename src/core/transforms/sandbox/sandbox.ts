@@ -1,14 +1,13 @@
-import { SourceMap } from "node:module";
-import path from "node:path";
 import { type ConfigProblem, TransformError } from "../../errors.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
-import { showLine } from "../esbuild.ts";
 import type { TransformBundle, TransformCall, TransformOutcome, TransformRunner } from "../runner.ts";
-import { type Answer, type FailedAnswer, withoutSecrets } from "./child-answer.ts";
+import { type Answer, withoutSecrets } from "./child-answer.ts";
+import { explainFailure } from "./explain-failure.ts";
 import type { JobRequest } from "./job.ts";
 import { createPool, type Pool } from "./pool.ts";
-import { BUNDLE_FILE, NO_BODY } from "./protocol.ts";
+import { NO_BODY } from "./protocol.ts";
 import type { FindTempDir } from "./spawn.ts";
+import { traceStack } from "./stack-trace.ts";
 
 /** One is enough for most loads; the other is its spare and the quarantine. A third would cost 50 MB for little gain. */
 const DEFAULT_CHILDREN = 2;
@@ -111,32 +110,10 @@ async function run(state: State, bundle: TransformBundle, call: TransformCall): 
   throw new TransformError(kind, message, { log, trace, retryAfterMs });
 }
 
-/** Advice for globals of Node that authors try and that are missing. */
-const HINTS: Record<string, string> = {
-  fetch: "a transform has no network; send what it needs with the request, or let the agent fetch it",
-  process: "a transform has no process and no environment; pass values in transform.secrets",
-  Buffer: "use TextEncoder, TextDecoder, atob and btoa",
-  require: "use import",
-  setTimeout: "a transform has no timers; return the result at once",
-  setInterval: "a transform has no timers; return the result at once",
-};
-
 /** The answer as it can be shown. */
 async function runJob(pool: Pool, request: JobRequest): Promise<Answer> {
   const answer = withoutSecrets(await pool.run(request), request.bundle.spec.secrets);
-  if (answer.kind === "memory" || answer.kind === "timeout")
-    return { ...answer, message: explainLimit(answer, request) };
-  if (answer.kind !== "threw") return answer;
-  const [message, name = ""] = /^ReferenceError: (\w+) is not defined$/.exec(answer.message) ?? [];
-  const hint = Object.hasOwn(HINTS, name) ? HINTS[name] : undefined;
-  return hint === undefined ? answer : { ...answer, message: `${message}: ${hint}.` };
-}
-
-/** With what the author can do. */
-function explainLimit({ kind, message }: FailedAnswer, { operation, bundle }: JobRequest): string {
-  if (kind === "memory") return `${message} It has transform.memoryMb: ${bundle.spec.memoryMb}.`;
-  if (operation === "call") return `${message} Its limit is transform.timeoutMs.`;
-  return `${message} It was only loaded, not called: move what takes long into its function.`;
+  return answer.kind === "value" ? answer : { ...answer, message: explainFailure(answer, request) };
 }
 
 /** The input as JSON, without the body and without a payload that is just the parsed body. */
@@ -149,73 +126,4 @@ function toText({ spec }: TransformBundle, call: TransformCall): string {
 /** The version of the code and everything else that its isolate depends on. */
 function nameModule({ id, spec }: TransformBundle): string {
   return `${id}:${spec.memoryMb}:${spec.isolation}`;
-}
-
-const FRAME = new RegExp(`^\\s*at (?:(.*?) \\()?.*?${BUNDLE_FILE}:(\\d+):(\\d+)`);
-const MAX_FRAMES = 10;
-/** A transform can write the stack itself, and the pattern must not become slow on a long line. */
-const MAX_LINE_LENGTH = 500;
-
-/** A position in one of the author's files. */
-interface Frame {
-  name: string;
-  file: string;
-  line: number;
-  column: number;
-}
-
-export interface Trace {
-  /** Message, stack and the source line with a caret, for a terminal. */
-  text: string;
-  /** Where it happened, if that is known; `file` is absolute. */
-  place: Pick<ConfigProblem, "file" | "line" | "column" | "excerpt">;
-}
-
-/** Maps a stack of the bundle back to the author's files. Frames of packages and of the sandbox are left out. */
-export function traceStack(bundle: TransformBundle, message: string, stack: string): Trace {
-  const map = loadSourceMap(bundle);
-  const frames = toFrames(map, stack);
-  const top = frames[0];
-  if (!top) return { text: message, place: {} };
-  const { file, line, column } = top;
-  const { sources, sourcesContent } = map.payload;
-  const source = sourcesContent?.[sources.indexOf(file)]?.split("\n")[line - 1];
-  const excerpt = source === undefined ? undefined : showLine(source, line, column);
-  return {
-    text: [message, ...frames.map(toLine), ...(excerpt ? ["", excerpt] : [])].join("\n"),
-    place: { file: path.resolve(bundle.spec.root, file), line, column, ...(excerpt ? { excerpt } : {}) },
-  };
-}
-
-/** Maps of bundles that have failed before: parsing a big one takes milliseconds. */
-const loaded = new WeakMap<TransformBundle, SourceMap>();
-
-function loadSourceMap(bundle: TransformBundle): SourceMap {
-  const map = loaded.get(bundle) ?? new SourceMap(JSON.parse(bundle.sourceMap));
-  loaded.set(bundle, map);
-  return map;
-}
-
-function toFrames(map: SourceMap, stack: string): Frame[] {
-  return stack
-    .split("\n")
-    .filter((line) => line.length <= MAX_LINE_LENGTH)
-    .map((line) => toFrame(map, line))
-    .filter((frame) => frame !== undefined)
-    .slice(0, MAX_FRAMES);
-}
-
-function toFrame(map: SourceMap, text: string): Frame | undefined {
-  const [, called = "", line, column] = FRAME.exec(text) ?? [];
-  if (line === undefined) return undefined;
-  const entry = map.findEntry(Number(line) - 1, Number(column) - 1);
-  if (!("originalSource" in entry) || entry.originalSource.includes("node_modules/")) return undefined;
-  // esbuild names an anonymous default export after its file.
-  const name = called.endsWith("_default") ? "" : called;
-  return { name, file: entry.originalSource, line: entry.originalLine + 1, column: entry.originalColumn + 1 };
-}
-
-function toLine({ name, file, line, column }: Frame): string {
-  const place = `${file}:${line}:${column}`;
-  return `    at ${name ? `${name} (${place})` : place}`;
 }

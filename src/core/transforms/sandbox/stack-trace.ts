@@ -1,0 +1,103 @@
+import { SourceMap } from "node:module";
+import path from "node:path";
+import type { ConfigProblem } from "../../errors.ts";
+import { showLine } from "../esbuild.ts";
+import type { TransformBundle } from "../runner.ts";
+import { BUNDLE_FILE } from "./protocol.ts";
+
+const FRAME = new RegExp(`^\\s*at (?:(.*?) \\()?.*?${BUNDLE_FILE}:(\\d+):(\\d+)`);
+const MAX_FRAMES = 10;
+/** A transform can write the stack itself, and the pattern must not become slow on a long line. */
+const MAX_LINE_LENGTH = 500;
+
+/** A position in one of the author's files. */
+interface Frame {
+  name: string;
+  file: string;
+  line: number;
+  column: number;
+}
+
+export interface Trace {
+  /** Message, stack and the source line with a caret, for a terminal. */
+  text: string;
+  /** Where it happened, if that is known; `file` is absolute. */
+  place: Pick<ConfigProblem, "file" | "line" | "column" | "excerpt">;
+}
+
+/** Maps a stack of the bundle back to the author's files. Frames of packages and of the sandbox are left out. */
+export function traceStack(bundle: TransformBundle, message: string, stack: string): Trace {
+  const map = loadSourceMap(bundle);
+  const all = toFrames(map, stack);
+  const frames = all.filter(({ file }) => !PACKAGE.test(file)).slice(0, MAX_FRAMES);
+  const top = frames[0];
+  if (!top) {
+    const name = findPackage(bundle, stack);
+    return { text: message, place: name === undefined ? {} : findImport(bundle, name) };
+  }
+  const { file, line, column } = top;
+  const { sources, sourcesContent } = map.payload;
+  const source = sourcesContent?.[sources.indexOf(file)]?.split("\n")[line - 1];
+  const excerpt = source === undefined ? undefined : showLine(source, line, column);
+  return {
+    text: [message, ...frames.map(toLine), ...(excerpt ? ["", excerpt] : [])].join("\n"),
+    place: { file: path.resolve(bundle.spec.root, file), line, column, ...(excerpt ? { excerpt } : {}) },
+  };
+}
+
+/** Maps of bundles that have failed before: parsing a big one takes milliseconds. */
+const loaded = new WeakMap<TransformBundle, SourceMap>();
+
+function loadSourceMap(bundle: TransformBundle): SourceMap {
+  const map = loaded.get(bundle) ?? new SourceMap(JSON.parse(bundle.sourceMap));
+  loaded.set(bundle, map);
+  return map;
+}
+
+/** The package whose code is on top of the stack; undefined if the author's own is. */
+export function findPackage(bundle: TransformBundle, stack: string): string | undefined {
+  const [, source = ""] = PACKAGE.exec(toFrames(loadSourceMap(bundle), stack)[0]?.file ?? "") ?? [];
+  return source || undefined;
+}
+
+const PACKAGE = /^.*node_modules\/((?:@[^/]+\/)?[^/]+)/s;
+
+/** Where one of the author's files imports a package. */
+export function findImport(bundle: TransformBundle, name: string): Trace["place"] {
+  const { sources, sourcesContent } = loadSourceMap(bundle).payload;
+  const quoted = [`"${name}`, `'${name}`];
+  for (const [index, text] of (sourcesContent ?? []).entries()) {
+    const lines = text?.split("\n") ?? [];
+    const line = lines.findIndex(
+      (each) => /\bfrom\b|import|require/.test(each) && quoted.some((one) => each.includes(one)),
+    );
+    if (line === -1) continue;
+    const column = Math.max(...quoted.map((one) => lines[line]!.indexOf(one))) + 1;
+    const file = path.resolve(bundle.spec.root, sources[index]!);
+    return { file, line: line + 1, column, excerpt: showLine(lines[line]!, line + 1, column) };
+  }
+  return {};
+}
+
+function toFrames(map: SourceMap, stack: string): Frame[] {
+  return stack
+    .split("\n")
+    .filter((line) => line.length <= MAX_LINE_LENGTH)
+    .map((line) => toFrame(map, line))
+    .filter((frame) => frame !== undefined);
+}
+
+function toFrame(map: SourceMap, text: string): Frame | undefined {
+  const [, called = "", line, column] = FRAME.exec(text) ?? [];
+  if (line === undefined) return undefined;
+  const entry = map.findEntry(Number(line) - 1, Number(column) - 1);
+  if (!("originalSource" in entry)) return undefined;
+  // esbuild names an anonymous default export after its file.
+  const name = called.endsWith("_default") ? "" : called;
+  return { name, file: entry.originalSource, line: entry.originalLine + 1, column: entry.originalColumn + 1 };
+}
+
+function toLine({ name, file, line, column }: Frame): string {
+  const place = `${file}:${line}:${column}`;
+  return `    at ${name ? `${name} (${place})` : place}`;
+}
