@@ -498,7 +498,10 @@ test("Slack has a link that creates the app; others have their page", async () =
     (await enable("slack")).stdout,
   )?.[1];
   expect(JSON.parse(decodeURIComponent(link ?? ""))).toMatchObject({
-    settings: { event_subscriptions: { request_url: `${PUBLIC_URL}/hooks/slack` } },
+    settings: {
+      event_subscriptions: { request_url: `${PUBLIC_URL}/hooks/slack` },
+      interactivity: { is_enabled: true, request_url: `${PUBLIC_URL}/hooks/slack` },
+    },
     oauth_config: { scopes: { bot: expect.arrayContaining(["im:history"]) } },
   });
   expect((await enable("sentry")).stdout).toContain("webhooks presets show sentry");

@@ -2,19 +2,14 @@
 import { existsSync, readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { findSamples, type Sample } from "../../src/cli/samples/sample.ts";
-import { readConfig } from "../../src/service/drivers.ts";
 import { PRESETS_FOLDER } from "../../src/core/config/presets/file.ts";
-import type { SignedParts } from "../../src/core/ports/signature.ts";
 import { isObject } from "../../src/core/shared/json.ts";
 import { type Service, startService } from "../support/service.ts";
+import { secretOf, signAs } from "../support/sign-preset.ts";
 import { createVerifier } from "../support/signatures.ts";
-
-const SECRET = "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 
 /** Their bodies are not JSON, or only the sender can sign them. They have their own tests. */
 const OTHERS = ["mail", "discord", "googlechat", "graph", "mailgun", "postmark", "sendgrid", "sns", "teams", "twilio"];
-/** Their secret is a user and a password. */
-const BASIC = ["azuredevops", "betterstack", "jenkins"];
 /** Answered before any mapping. */
 const HANDSHAKES = ["calendar/sync", "github/ping", "notion/verification", "slack/url-verification"];
 const sets = findSamples(PRESETS_FOLDER)
@@ -51,7 +46,7 @@ describe.each(sets)("$name", ({ name, samples }) => {
 });
 
 test("gitlab takes what a signing token signs, instead of the secret token", async () => {
-  const secret = `whsec_${Buffer.from(SECRET).toString("base64")}`;
+  const secret = `whsec_${Buffer.from(secretOf("gitlab")).toString("base64")}`;
   const [sample] = sets.find(({ name }) => name === "gitlab")?.samples ?? [];
   const uses = [{ use: "gitlab", with: { secret, scheme: "standard-webhooks", deliver: false } }];
   const signing = await startService({ config: { hooks: { presets: uses } } });
@@ -66,14 +61,10 @@ test("gitlab takes what a signing token signs, instead of the secret token", asy
   await signing.close();
 });
 
-function secretOf(name: string): string {
-  return BASIC.includes(name) ? `hook:${SECRET}` : SECRET;
-}
-
 async function post(name: string, { file }: Sample, secret: string): Promise<Response> {
   const body = readFileSync(`${file}.json`);
   const request = existsSync(`${file}.request.json`) ? readJson(`${file}.request.json`) : {};
-  const signed = await signAs(name, body, secret);
+  const signed = await signAs(name, body, { secret, url: `https://hooks.example.com/hooks/${name}` });
   const own = isObject(request["headers"]) ? request["headers"] : {};
   return fetch(`${service.url}/hooks/${name}`, {
     method: "POST",
@@ -81,21 +72,6 @@ async function post(name: string, { file }: Sample, secret: string): Promise<Res
     body: new Uint8Array(signed.body ?? body),
   });
 }
-
-async function signAs(name: string, body: Buffer, secret: string): Promise<SignedParts> {
-  const { scheme = "", ...options } = (await auths).get(name) ?? {};
-  const verifier = await createVerifier(scheme, { ...options, secret });
-  const url = `https://hooks.example.com/hooks/${name}`;
-  const now = Date.now();
-  const signed = await verifier.sign?.({ method: "POST", url, body, contentType: "application/json", now });
-  if (!signed) throw new Error(`${scheme} cannot be signed`);
-  return signed;
-}
-
-/** By preset. */
-const auths = readConfig({ hooks: { presets } }, {}).then(
-  ({ config }) => new Map(config.hooks.mappings.map(({ preset, mapping }) => [preset, mapping.auth])),
-);
 
 function readJson(file: string): Record<string, unknown> {
   return JSON.parse(readFileSync(file, "utf8"));

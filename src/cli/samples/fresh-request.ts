@@ -1,5 +1,6 @@
 import { randomBytes, randomInt, randomUUID } from "node:crypto";
 import type { MappingInput } from "../../core/config/schema/generated.ts";
+import { compileTemplate } from "../../core/mapping/template/template.ts";
 import { parsePayloadPath, readValues } from "../../core/mapping/pattern.ts";
 import { isObject, parseJson, parsePath, readPath } from "../../core/shared/json.ts";
 import { isIdPath, listTemplatePaths } from "../../core/shared/template-values.ts";
@@ -20,12 +21,17 @@ export function toFreshRequest({ headers, body, type }: SentRequest, mappings: r
   const text = body.toString();
   if (type.startsWith(FORM)) {
     const fields = Object.fromEntries(new URLSearchParams(text));
-    const ids = mappings.flatMap((mapping) => findIds(mapping, fields));
+    const ids = mappings.flatMap((mapping) => findIds(mapping, fields)[0]);
     return { ...fresh, body: Buffer.from(ids.reduce(freshenField, text)) };
   }
   const payload = parseJson(text);
   if (payload === undefined) return fresh;
-  const ids = mappings.flatMap((mapping) => findIds(mapping, payload));
+  const ids = mappings.flatMap((mapping) => {
+    const [usual, all] = findIds(mapping, payload);
+    const before = toKey(mapping, payload, headers);
+    const isChanged = before !== toKey(mapping, parseJson(usual.reduce(freshenId, text)), fresh.headers);
+    return before === undefined || isChanged ? usual : all;
+  });
   // White space behind a value means nothing, and makes what is signed another text.
   const nonce = Array.from(randomBytes(16), (byte) => (byte % 2 === 0 ? " " : "\t")).join("");
   const changed = mappings.some(({ mail }) => mail !== undefined) ? freshenMessageId(text) : text;
@@ -52,17 +58,33 @@ interface Id {
   values: (string | number)[];
 }
 
-/** The ids that `dedupe` reads and the body has; of one event, one that also chooses the session only if there is no other. */
-function findIds({ dedupe, sessionKey, forEach }: MappingInput, payload: unknown): Id[] {
+/** The key of one event; undefined with `forEach`. */
+function toKey(
+  { dedupe, forEach }: MappingInput,
+  payload: unknown,
+  headers: SentRequest["headers"],
+): string | undefined {
+  if (dedupe === undefined || forEach !== undefined) return undefined;
+  const lower = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]);
+  const context = { ...(isObject(payload) && payload), payload, headers: Object.fromEntries(lower) };
+  return compileTemplate(dedupe).renderKey(context).text;
+}
+
+/**
+ * The ids that `dedupe` reads and the body has: first those to change, then all. Of one event, one that also chooses the
+ * session is changed only if there is no other, or no other changes the key.
+ */
+function findIds({ dedupe, sessionKey, forEach }: MappingInput, payload: unknown): [usual: Id[], all: Id[]] {
   const inSession = new Set(listTemplatePaths(sessionKey));
   const items = readValues(payload, parsePayloadPath(forEach ?? "payload") ?? []);
   const found = listTemplatePaths(dedupe).flatMap((path) => {
     const id = isIdPath(path) && !path.startsWith("headers.") ? readId(path, payload, items) : undefined;
     return id && id.values.length > 0 ? { id, isChoice: inSession.has(path) } : [];
   });
-  if (forEach !== undefined) return found.map(({ id }) => id);
-  const others = found.filter(({ isChoice }) => !isChoice);
-  return (others.length > 0 ? others : found.slice(0, 1)).map(({ id }) => id);
+  const all = found.map(({ id }) => id);
+  if (forEach !== undefined) return [all, all];
+  const others = found.filter(({ isChoice }) => !isChoice).map(({ id }) => id);
+  return [others.length > 0 ? others : all.slice(0, 1), all];
 }
 
 function readId(path: string, payload: unknown, items: readonly unknown[]): Id {

@@ -77,5 +77,5 @@ export function listTemplatePaths(template = ""): string[] {
 
 /** Whether a field tells events apart, by its name: an id, or the time of a sender that has no id of an event. */
 export function isIdPath(path: string): boolean {
-  return /(?:id|guid|token|fingerprint|key|identifier|ts|etag|uri|eventTime|updatedAt)\]?$/i.test(path);
+  return /(?:id|guid|token|fingerprint|key|identifier|ts|etag|uri|html_url|eventTime|updatedAt)\]?$/i.test(path);
 }

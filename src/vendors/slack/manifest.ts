@@ -17,10 +17,14 @@ export function toAppLink(url: string, events: readonly string[]): string {
   const read = SCOPES.flatMap(([name, scopes]) => (known.some((event) => event.startsWith(name)) ? scopes : []));
   const manifest = {
     display_information: { name: "Hookline" },
-    features: { bot_user: { display_name: "Hookline", always_online: true } },
+    features: {
+      app_home: { messages_tab_enabled: true, messages_tab_read_only_enabled: false },
+      bot_user: { display_name: "Hookline", always_online: true },
+    },
     oauth_config: { scopes: { bot: ["chat:write", "reactions:write", ...read] } },
     settings: {
       event_subscriptions: { request_url: url, bot_events: known },
+      interactivity: { is_enabled: true, request_url: url },
       org_deploy_enabled: false,
       socket_mode_enabled: false,
       token_rotation_enabled: false,

@@ -85,7 +85,7 @@ function suggest(use: string, known: string[]): string {
 }
 
 /** Other names of a preset of the package. */
-export function listAliases(name: string): string[] {
+function listAliases(name: string): string[] {
   return orElse([], () => readPreset(name).preset.aliases ?? []);
 }
 
