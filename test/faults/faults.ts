@@ -28,6 +28,9 @@ const { values } = parseArgs({
     pause: { type: "string", default: "0" },
     /** Debian's, which `npm run test:system` installs. */
     pgbouncer: { type: "boolean", default: false },
+    "pool-size": { type: "string" },
+    /** Renewals of leases go past it. */
+    "lease-url": { type: "boolean", default: false },
   },
 });
 const seed = Number(values.seed);
@@ -62,6 +65,8 @@ async function runNodes(): Promise<void> {
     pauseMs: Number(values.pause),
     hasStandby: true,
     hasPgBouncer: values.pgbouncer,
+    poolSize: values["pool-size"] === undefined ? undefined : Number(values["pool-size"]),
+    hasLeaseUrl: values["lease-url"],
     onFault: (fault) => console.log(`${Math.round((Date.now() - startedAt) / 1000)} s: ${fault}`),
   });
   console.log(report);

@@ -75,7 +75,10 @@ export async function startPgBouncer(): Promise<Databases> {
 }
 
 /** Debian's PgBouncer in transaction mode before the PostgreSQL on this port. */
-export async function startBouncerBefore(postgresPort: number): Promise<{ port: number; remove(): Promise<void> }> {
+export async function startBouncerBefore(
+  postgresPort: number,
+  { poolSize = 8, showsSettings = false }: { poolSize?: number; showsSettings?: boolean } = {},
+): Promise<{ port: number; remove(): Promise<void> }> {
   const folder = createFolder("hookline-pgbouncer-");
   const port = await findFreePort();
   const config = path.join(folder, "pgbouncer.ini");
@@ -92,7 +95,8 @@ auth_type = scram-sha-256
 auth_file = ${path.join(folder, "users")}
 pool_mode = transaction
 max_client_conn = 500
-default_pool_size = 8
+default_pool_size = ${poolSize}
+${showsSettings ? "stats_users = postgres" : ""}
 server_idle_timeout = 2
 server_login_retry = 1
 logfile = ${path.join(folder, "log")}

@@ -10,6 +10,7 @@ test("behind PgBouncer: answers to commits are lost, and a synchronous standby i
     pauseMs: 100,
     hasStandby: true,
     hasPgBouncer: true,
+    hasLeaseUrl: true,
   });
   const { lost, duplicated, outOfOrder, turnsAgain, messagesAgain } = report;
   const again = { turnsAgain: {}, messagesAgain: {} };
@@ -19,4 +20,17 @@ test("behind PgBouncer: answers to commits are lost, and a synchronous standby i
     outOfOrder: 0,
     ...again,
   });
+});
+
+test.each([
+  ["a small pool, past which leases are renewed", { poolSize: 8, hasLeaseUrl: true }],
+  ["a pool with a connection for each that a node may use", { poolSize: 22 }],
+])("behind PgBouncer with %s: a lock on the runs ends no lease, and no work is repeated", async (_, pool) => {
+  const report = await runNodesCampaign({
+    ...{ hooksBetween: 20, faults: ["lock"], seed: 1, pauseMs: 50, commitTimeout: "60s" },
+    ...{ hasPgBouncer: true, ...pool },
+  });
+  const { lost, duplicated, outOfOrder, turnsAgain, messagesAgain, lapses } = report;
+  const none = { lost: 0, duplicated: 0, outOfOrder: 0, turnsAgain: {}, messagesAgain: {}, lapses: {} };
+  expect({ lost, duplicated, outOfOrder, turnsAgain, messagesAgain, lapses }).toEqual(none);
 });

@@ -14,6 +14,7 @@ import { parseObject, readPath } from "../../core/shared/json.ts";
 import { tryFolder } from "../../core/shared/system/files.ts";
 import { toPrintable } from "../../core/telemetry/log.ts";
 import { addConfigOptions, addServiceOptions, type ConfigFlags, EXIT_CODES } from "../command.ts";
+import { askPooler } from "./doctor-machine.ts";
 import { tryRuntime } from "../context.ts";
 import { formatCount, formatDuration, formatFacts, formatTable } from "../format.ts";
 import { type CliIo, print, printError, printJson, printWarnings, style } from "../io.ts";
@@ -37,7 +38,8 @@ interface CheckFlags extends ConfigFlags {
 
 async function check(flags: CheckFlags, io: CliIo): Promise<void> {
   const { runtime, problems } = await tryRuntime(flags.config, io);
-  const { config, warnings = [] } = runtime ?? {};
+  const { config } = runtime ?? {};
+  const warnings = [...(runtime?.warnings ?? []), ...(config ? await checkPooler(config) : [])];
   if (config && flags.types) problems.push(...(await checkTypes(config.hooks.transformsDir, config.baseDir)));
   if (config) problems.push(...checkStateFolder(config));
   const mappings = config?.hooks.mappings.map(({ id }) => id) ?? [];
@@ -55,6 +57,13 @@ async function check(flags: CheckFlags, io: CliIo): Promise<void> {
     print(io, `${config.file} is valid (${formatCount(mappings.length, "mapping")}${names})`);
     for (const line of [...describeModelCalls(config), ...formatGrants(findGrants(runtime))]) print(io, line);
   } else printError(io, `${formatCount(warnings.length, "warning")}, which --strict does not allow.`);
+}
+
+/** Says nothing about a database that does not answer: `doctor` does. */
+async function checkPooler({ store, file }: ResolvedConfig): Promise<ConfigProblem[]> {
+  const found = store.postgres && (await askPooler(store.postgres));
+  if (!found) return [];
+  return [{ message: `${found.message}; ${found.next}.`, file, key: "store.leaseUrl" }];
 }
 
 /** Nodes with a database need no state folder. */

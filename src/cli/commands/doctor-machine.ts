@@ -4,6 +4,7 @@ import type { ResolvedConfig } from "../../core/config/resolved-config.ts";
 import { messageOf } from "../../core/errors.ts";
 import { orElse, tryFolder } from "../../core/shared/system/files.ts";
 import { silentLog } from "../../core/telemetry/log.ts";
+import type { findPoolProblem, PoolUse } from "../../stores/postgres/pooler.ts";
 import { findDamage } from "../../stores/sqlite/database.ts";
 import { findConfinement } from "../../core/transforms/sandbox/spawn.ts";
 import { causeOf } from "../context.ts";
@@ -115,10 +116,11 @@ export async function checkRemote({ store, gateway: { publicUrl } }: ResolvedCon
   const results: CheckResult[] = [];
   let clock: CheckResult | undefined;
   if (store.postgres) {
-    const { url } = store.postgres;
     try {
-      clock = compareClock(await askDatabase(url), "the database");
+      clock = compareClock(await askDatabase(store.postgres.url), "the database");
       results.push(ok("database", "PostgreSQL answers"));
+      const pool = await askPooler(store.postgres);
+      if (pool) results.push(problem("store.leaseUrl", pool.message, pool.next));
     } catch (error) {
       const next = "check store.url, that the database runs, and that it accepts this machine";
       results.push(problem("store.url", messageOf(error), next));
@@ -150,6 +152,12 @@ async function measureAhead(ask: () => Promise<number>): Promise<number> {
   const before = Date.now();
   const there = await ask();
   return there - (before + Date.now()) / 2;
+}
+
+/** Imported late, as what asks the database: other commands start without its driver. */
+export async function askPooler(use: PoolUse): ReturnType<typeof findPoolProblem> {
+  const pooler = await import("../../stores/postgres/pooler.ts");
+  return pooler.findPoolProblem(use);
 }
 
 async function askDatabase(url: string): Promise<number> {

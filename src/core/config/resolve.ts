@@ -98,9 +98,14 @@ function resolveAlert(alert: ValidConfig["alerts"][number], index: number): Aler
 }
 
 function resolvePostgres(store: ValidConfig["store"]): ResolvedConfig["store"]["postgres"] {
-  const { url, password, maxConnections, commitTimeout } = store;
+  const { url, leaseUrl, password, maxConnections, commitTimeout } = store;
   if (url === undefined) return undefined;
-  return { url: withPassword(url, password), maxConnections, commitTimeoutMs: parseDuration(commitTimeout) };
+  return {
+    url: withPassword(url, password),
+    leaseUrl: leaseUrl === undefined ? undefined : withPassword(leaseUrl, password),
+    maxConnections,
+    commitTimeoutMs: parseDuration(commitTimeout),
+  };
 }
 
 /** A rule reports a URL that cannot be parsed. */

@@ -208,9 +208,18 @@ export interface ResolvedConfig {
   limits: ValidConfig["limits"];
   store: {
     path: string;
-    /** Instead of the state folder. The password is in `url`. */
-    postgres: { url: string; maxConnections: number; commitTimeoutMs: number } | undefined;
+    /** Instead of the state folder. */
+    postgres: PostgresSettings | undefined;
     retention: { maxAgeMs: number; maxBytes: number | undefined; maxKeys: number };
   };
   log: ValidConfig["log"];
+}
+
+/** The password is in both URLs. */
+export interface PostgresSettings {
+  url: string;
+  /** For renewals of the lease, if it is another one. */
+  leaseUrl: string | undefined;
+  maxConnections: number;
+  commitTimeoutMs: number;
 }

@@ -1,5 +1,6 @@
 import { messageOf } from "../errors.ts";
 import type { ClaimedDelivery, ClaimedRun, NewWork } from "../journal/journal.ts";
+import { NODE_LEASE_MS } from "../journal/waits.ts";
 import { ClaimLost } from "../actions/steps.ts";
 import { createAlarm, HOUR_MS, settlesWithin } from "../shared/time.ts";
 import type { DispatchContext, DispatcherOptions } from "./dispatch-context.ts";
@@ -27,8 +28,6 @@ const MAX_SLEEP_MS = 60_000;
 /** The number of ends of a process within an hour that raises the alert. A run that ends it is found after three. */
 const MIN_RESTARTS = 5;
 
-/** A node that has not renewed its lease for this long is considered dead. */
-const NODE_LEASE_MS = 15_000;
 /** Others take over its work within a lease and this. */
 const RENEW_EVERY_MS = NODE_LEASE_MS / 4;
 /** When the database is back, a node takes work over from others that have not renewed before its second renewal. */

@@ -75,6 +75,7 @@ describe("keys that only a restart changes", () => {
     ["store.url", { store: { postgres: { ...postgres, url: "postgres://user:one@other/a" } } }],
     ["store.url", { store: {} }],
     ["store.password", { store: { postgres: { ...postgres, url: "postgres://user:two@db/a" } } }],
+    ["store.leaseUrl", { store: { postgres: { ...postgres, leaseUrl: "postgres://user:one@direct/a" } } }],
     ["store.maxConnections", { store: { postgres: { ...postgres, maxConnections: 11 } } }],
     ["store.commitTimeout", { store: { postgres: { ...postgres, commitTimeoutMs: 6000 } } }],
     ["gateway.role", { gateway: { role: "ingress" } }],

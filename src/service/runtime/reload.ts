@@ -157,16 +157,21 @@ const FIXED: Record<string, (config: ResolvedConfig) => unknown> = {
   "gateway.role": ({ gateway }) => gateway.role,
   "gateway.trustedProxies": ({ gateway }) => gateway.trustedProxies,
   "store.path": ({ store }) => store.path,
-  "store.url": ({ store }) => store.postgres && Object.assign(new URL(store.postgres.url), { password: "" }).href,
+  "store.url": ({ store }) => withoutPassword(store.postgres?.url),
   "log.level": ({ log }) => log.level,
 };
 
 /** The same of a database, if it had one at the start and still has one. */
 const FIXED_OF_DATABASE: typeof FIXED = {
+  "store.leaseUrl": ({ store }) => withoutPassword(store.postgres?.leaseUrl),
   "store.password": ({ store }) => store.postgres && new URL(store.postgres.url).password,
   "store.maxConnections": ({ store }) => store.postgres?.maxConnections,
   "store.commitTimeout": ({ store }) => store.postgres?.commitTimeoutMs,
 };
+
+function withoutPassword(url: string | undefined): string | undefined {
+  return url && Object.assign(new URL(url), { password: "" }).href;
+}
 
 /** Warns of every key that differs from its value at the start, and takes effect only at the next one. */
 function findRestartRequired(started: ResolvedConfig, now: ResolvedConfig): ConfigProblem[] {

@@ -35,3 +35,29 @@ test("a commit that was sent is looked up until the commit timeout, although oth
   await database.close();
   await proxy.close();
 });
+
+test("a lock holds neither a read nor a write for longer than a third of a lease", async () => {
+  const options = { url: await createPostgresUrl(), commitTimeoutMs: 0, log: silentLog };
+  const [holder, database] = [
+    createDatabase({ ...options, maxConnections: 1 }),
+    createDatabase({ ...options, maxConnections: 1, maxLockMs: 50 }),
+  ];
+  const [locked, done] = [createGate(), createGate()];
+  const holding = holder.transact(async ({ run }) => {
+    await run("LOCK TABLE hookline.runs");
+    locked.open();
+    await done.passed;
+  });
+  await locked.passed;
+  const select = "SELECT 1 FROM hookline.runs";
+  const refusal = expect.objectContaining({
+    name: "JournalUnavailable",
+    message: expect.stringContaining("lock timeout"),
+  });
+  await expect(database.read(({ all }) => all(select))).rejects.toEqual(refusal);
+  await expect(database.transact(({ all }) => all(select))).rejects.toEqual(refusal);
+  done.open();
+  await holding;
+  await database.read(({ all }) => all(select));
+  await Promise.all([holder.close(), database.close()]);
+});

@@ -4,6 +4,7 @@ import { JournalUnavailable, messageOf } from "../../core/errors.ts";
 import type { Log } from "../../core/telemetry/log.ts";
 import { createOutage } from "../../core/journal/outage.ts";
 import type { Row } from "../../core/journal/rows.ts";
+import { NODE_LEASE_MS } from "../../core/journal/waits.ts";
 import { isConflict, isRefused, toUnavailable } from "./errors.ts";
 import { toPostgresText } from "./text.ts";
 
@@ -26,8 +27,9 @@ export interface DatabaseOptions {
   maxConnections: number;
   /** How long a write is sent again while the database is away, in milliseconds. */
   commitTimeoutMs: number;
-  /** After how long the server ends a transaction that sends nothing, in milliseconds. For tests. */
+  /** After how long the server ends a transaction that sends nothing, and a wait for a lock, in milliseconds. For tests. */
   maxIdleMs?: number;
+  maxLockMs?: number;
   log: Log;
 }
 
@@ -61,7 +63,7 @@ export interface PostgresDatabase {
    * can be committed within the commit timeout.
    */
   transact<Result>(work: (sql: TransactionSql, begun: Begun) => Promise<Result>, first?: string): Promise<Result>;
-  /** Runs statements that need no transaction. Nothing is repeated that has reached the database. */
+  /** Runs each statement in its own transaction. Nothing is repeated that has reached the database. */
   read<Result>(work: (sql: Sql) => Promise<Result>): Promise<Result>;
   /** Opens a separate connection, for LISTEN. */
   connect(): Promise<Client>;
@@ -75,12 +77,20 @@ const STATEMENT_MS = 30_000;
 /** A node that is paused or cut off within a transaction holds locks that all others wait for. */
 const MAX_IDLE_MS = 3000;
 
+/**
+ * What waits for a lock holds its connection to the database, also that of a pooler, behind which renewals of a lease wait. Two
+ * waits end before a lease does.
+ */
+const MAX_LOCK_MS = NODE_LEASE_MS / 3;
+
 const MAX_CONFLICTS = 50;
 const RETRY_MS = 20;
 const MAX_RETRY_MS = 250;
 
 export function createDatabase(options: DatabaseOptions): PostgresDatabase {
-  const { maxConnections, commitTimeoutMs, maxIdleMs = MAX_IDLE_MS, log } = options;
+  const { maxConnections, commitTimeoutMs, log } = options;
+  const { maxIdleMs = MAX_IDLE_MS, maxLockMs = MAX_LOCK_MS } = options;
+  const begin = toBegin({ maxIdleMs, maxLockMs });
   const settings = toSettings(options.url);
   const pool = new Pool({ ...settings, max: maxConnections });
   // A connection that breaks while it is idle leaves the pool.
@@ -99,7 +109,7 @@ export function createDatabase(options: DatabaseOptions): PostgresDatabase {
     async read(work) {
       try {
         requireOpen();
-        const result = await work(toSql((text, values) => send(pool, text, values)));
+        const result = await work(toSql(readOne));
         outage.end();
         return result;
       } catch (error) {
@@ -147,6 +157,21 @@ export function createDatabase(options: DatabaseOptions): PostgresDatabase {
     }
   }
 
+  /** Sends all three together: one way there and back. */
+  async function readOne(text: string, values?: SqlValue[]): Promise<QueryResult<Row>> {
+    const client = await pool.connect();
+    let isBroken = true;
+    try {
+      const begun = sendBegin(client, begin);
+      const answer = send(client, text, values);
+      const [, result] = await Promise.all([begun, answer, client.query("COMMIT")]);
+      isBroken = false;
+      return result;
+    } finally {
+      client.release(isBroken);
+    }
+  }
+
   async function inTransaction<Result>(
     { first, progress }: { first: string; progress: Progress },
     work: (sql: TransactionSql, row: Promise<Row | undefined>) => Promise<Result>,
@@ -154,7 +179,7 @@ export function createDatabase(options: DatabaseOptions): PostgresDatabase {
     const client = await pool.connect();
     let isBroken = true;
     try {
-      const begun = begin(client, `${toBegin(maxIdleMs)}; ${first}`);
+      const begun = sendBegin(client, `${begin}; ${first}`);
       const last: LastStatement[] = [];
       const result = await work(toTransactionSql(client, begun, last), begun);
       await begun;
@@ -178,13 +203,14 @@ export function createDatabase(options: DatabaseOptions): PostgresDatabase {
 }
 
 /** Settings that the server's defaults may change. An answer is sent only after the commit is on its disk. */
-const toBegin = (maxIdleMs: number): string => `BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE;
-  SELECT set_config('statement_timeout', '${STATEMENT_MS}', true), set_config('lock_timeout', '0', true),
+const toBegin = ({ maxIdleMs, maxLockMs }: { maxIdleMs: number; maxLockMs: number }): string => `
+  BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE;
+  SELECT set_config('statement_timeout', '${STATEMENT_MS}', true), set_config('lock_timeout', '${maxLockMs}', true),
     set_config('idle_in_transaction_session_timeout', '${maxIdleMs}', true),
     CASE WHEN current_setting('synchronous_commit') IN ('off', 'local') THEN set_config('synchronous_commit', 'on', true) END`;
 
 /** Gives the row of the first statement. The transaction waits for it, so that a failure is handled there. */
-function begin(client: PoolClient, statements: string): Promise<Row | undefined> {
+function sendBegin(client: PoolClient, statements: string): Promise<Row | undefined> {
   sendTogether(client);
   // A text of several statements gives several results.
   const begun = client
@@ -238,7 +264,7 @@ function toTransactionSql(client: PoolClient, begun: Promise<unknown>, last: Las
   };
 }
 
-function send(client: Pool | PoolClient, text: string, values: SqlValue[] = []): Promise<QueryResult<Row>> {
+function send(client: PoolClient, text: string, values: SqlValue[] = []): Promise<QueryResult<Row>> {
   return client.query<Row>({ text, values: values.map(toStored) });
 }
 

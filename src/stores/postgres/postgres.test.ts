@@ -226,6 +226,25 @@ test("a node that pauses within a transaction does not keep its locks, and repea
   expect(await other.commit(({ get }) => get("SELECT DISTINCT probes FROM hookline.nodes"))).toEqual({ probes: 7 });
 });
 
+test("the lease is renewed at its own URL, which must be of the same database", async () => {
+  const url = new URL(await createPostgresUrl());
+  const proxy = await startTcpProxy(Number(url.port));
+  const direct = url.href;
+  url.port = String(proxy.port);
+  const node = await openNode(url.href, { leaseUrl: direct, commitTimeoutMs: 0 });
+  proxy.cutAfter(() => 0);
+  proxy.cut();
+  await expect(node.probe()).rejects.toThrow("cannot be used");
+  await node.renewNode(60_000);
+  expect(await node.keepLease(performance.now())).toBe(true);
+  proxy.cutAfter(undefined);
+  const other = { url: direct, leaseUrl: await createPostgresUrl() };
+  const problem = { key: "store.leaseUrl", message: expect.stringMatching(/^this is another database/) };
+  await expect(openNode(direct, other)).rejects.toMatchObject({ problems: [problem] });
+  await node.close();
+  await proxy.close();
+});
+
 test("a node whose lease has ended, since the database was away, renews it before it claims", async () => {
   const url = await createPostgresUrl();
   let waitedMs = 0;

@@ -6,6 +6,7 @@ import { type Log, silentLog } from "../../core/telemetry/log.ts";
 import type { Change, Journal, NewWork, NodeInfo } from "../../core/journal/journal.ts";
 import { bytes } from "../../core/journal/rows.ts";
 import { searchEvents } from "../../core/journal/search.ts";
+import { NODE_LEASE_MS } from "../../core/journal/waits.ts";
 import { countByMapping } from "../../core/journal/reads/events.ts";
 import { createPublicationReads, createReads, type Read } from "../../core/journal/reads/index.ts";
 import type { Reader } from "../../core/journal/reads/reader.ts";
@@ -32,12 +33,12 @@ import { createPublicationWrites, createWrites, type Write } from "../../core/jo
 import { toCompletion, toFailure } from "../../core/journal/writes/run-end.ts";
 import { createWriter, finish } from "./writer.ts";
 
-/** The first lease of this node, until it is renewed. */
-const FIRST_LEASE_MS = 15_000;
 const POLL_MS = 1000;
 
 export interface PostgresJournalOptions {
   url: string;
+  /** For renewals of the lease: another way to the same database. Default: `url`. */
+  leaseUrl?: string;
   maxConnections: number;
   commitTimeoutMs: number;
   telemetry: Telemetry;
@@ -59,12 +60,12 @@ export interface PostgresJournal extends Journal {
  * are created, and migrated.
  */
 export async function createPostgresJournal(options: PostgresJournalOptions): Promise<PostgresJournal> {
-  const { url, maxConnections, commitTimeoutMs, telemetry, now = Date.now } = options;
-  const { firstLeaseMs = FIRST_LEASE_MS, pollMs = POLL_MS } = options;
+  const { url, leaseUrl = url, maxConnections, commitTimeoutMs, telemetry, now = Date.now } = options;
+  const { firstLeaseMs = NODE_LEASE_MS, pollMs = POLL_MS } = options;
   const { log } = telemetry;
   const database = createDatabase({ url, maxConnections, commitTimeoutMs, log, maxIdleMs: options.maxIdleMs });
   // A renewal is soon followed by the next, and logged by who asks for it.
-  const leaseDatabase = createDatabase({ url, maxConnections: 1, commitTimeoutMs: 0, log: silentLog });
+  const leaseDatabase = createDatabase({ url: leaseUrl, maxConnections: 1, commitTimeoutMs: 0, log: silentLog });
   try {
     await migrate(database);
     await database.transact((sql) => addPartitions(sql, Date.now()));
@@ -74,7 +75,10 @@ export async function createPostgresJournal(options: PostgresJournalOptions): Pr
     const key = await database.read(({ get }) => get("SELECT key FROM hookline.signing_key"));
     const sign = createSign(bytes(key?.key));
     const journal = createJournal({ database, leaseDatabase, node, changes, log, sign });
-    const recovered = await journal.renewNode(firstLeaseMs);
+    const recovered = await journal.renewNode(firstLeaseMs).catch((error: unknown) => {
+      throw toConfigError(error, leaseUrl === url ? "store.url" : "store.leaseUrl");
+    });
+    await requireLease(database, node.id);
     if (recovered.runs + recovered.deliveries > 0) log.info("recovered interrupted work", recovered);
     return journal;
   } catch (error) {
@@ -83,10 +87,18 @@ export async function createPostgresJournal(options: PostgresJournalOptions): Pr
   }
 }
 
-function toConfigError(error: unknown): ConfigError {
+/** Throws a `ConfigError` if the leases are in another database than the work. */
+async function requireLease(database: PostgresDatabase, node: string): Promise<void> {
+  const row = await database.read(({ get }) => get("SELECT 1 FROM hookline.nodes WHERE id = $1", [node]));
+  if (row) return;
+  const message = "this is another database than that of store.url: name the same one, past the pooler";
+  throw new ConfigError([{ message, key: "store.leaseUrl" }]);
+}
+
+function toConfigError(error: unknown, key = "store.url"): ConfigError {
   const reason = messageOf(error);
   const message = error instanceof JournalUnavailable ? reason : `the database cannot be used (${reason})`;
-  return new ConfigError([{ message, key: "store.url" }]);
+  return new ConfigError([{ message, key }]);
 }
 
 interface Parts {

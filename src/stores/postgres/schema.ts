@@ -205,6 +205,8 @@ const MIGRATION_TIMEOUTS =
  */
 export async function migrate(database: PostgresDatabase): Promise<void> {
   await database.transact(async (sql) => {
+    // The migration of another node may take longer than anything else.
+    await sql.run("SELECT set_config('lock_timeout', '0', true)");
     await sql.run("SELECT pg_advisory_xact_lock($1)", [MIGRATION_LOCK]);
     const version = await readVersion(sql);
     if (version === MIGRATIONS.length) return;

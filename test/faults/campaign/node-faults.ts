@@ -60,8 +60,16 @@ export interface FaultBed {
   nodes: (TestNode | undefined)[];
   random: Random;
   start(index: number, options?: { env?: Record<string, string>; isOther?: boolean }): Promise<TestNode>;
-  /** The slowest, in milliseconds, until the others had the work of a node that was killed or stopped. */
-  takeoverMs: { kill: number; stop: number };
+  /** The slowest, after a node was killed or stopped. */
+  takeoverMs: Record<"kill" | "stop", Takeover>;
+}
+
+/** In milliseconds after the end of a node. */
+interface Takeover {
+  /** Its work was nobody's. */
+  free: number;
+  /** Others had claimed all of it that need not wait. */
+  claimed: number;
 }
 
 /** Executes one and gives how many faults it has been. */
@@ -169,7 +177,7 @@ async function restartDatabase({ pair }: FaultBed, mode: "fast" | "immediate", a
   return 1;
 }
 
-/** Ends a node and waits until others have claimed all that it had claimed and not finished. */
+/** Ends a node and waits until others have claimed what it had claimed and not finished. */
 async function measureTakeover(bed: FaultBed, index: number, signal: "SIGKILL" | "SIGTERM"): Promise<void> {
   const node = bed.nodes[index]!;
   if (signal === "SIGTERM") await endCleanly(node);
@@ -179,10 +187,12 @@ async function measureTakeover(bed: FaultBed, index: number, signal: "SIGKILL" |
   const before = Date.now();
   const database = new Database(bed.url);
   await database.connect();
-  while (((await database.query(IS_LEFT, [node.id])).rowCount ?? 0) > 0) await sleep(10);
+  const slowest = bed.takeoverMs[signal === "SIGKILL" ? "kill" : "stop"];
+  for (const [kind, left] of MILESTONES) {
+    while (((await database.query(left, [node.id])).rowCount ?? 0) > 0) await sleep(10);
+    slowest[kind] = Math.max(slowest[kind], Date.now() - before);
+  }
   await database.end();
-  const kind = signal === "SIGKILL" ? "kill" : "stop";
-  bed.takeoverMs[kind] = Math.max(bed.takeoverMs[kind], Date.now() - before);
 }
 
 async function endCleanly({ service }: TestNode): Promise<void> {
@@ -190,10 +200,14 @@ async function endCleanly({ service }: TestNode): Promise<void> {
   if (ended !== 0) throw new Error(`ended with ${ended}: ${service.errors()}`);
 }
 
-/** A run that waits for its next attempt is nobody's. */
-const IS_LEFT = `
-  SELECT 1 FROM hookline.runs WHERE node = $1 AND (state = 'running' OR state = 'ready' AND due_at <= hookline.now_ms())
-  LIMIT 1`;
+const IS_HELD = "SELECT 1 FROM hookline.runs WHERE node = $1 AND state = 'running' LIMIT 1";
+/** A run that waits for its next attempt says nothing about the takeover. */
+const IS_LEFT = "SELECT 1 FROM hookline.runs WHERE node = $1 AND state = 'ready' AND not_before IS NULL LIMIT 1";
+
+const MILESTONES = [
+  ["free", IS_HELD],
+  ["claimed", IS_LEFT],
+] as const;
 
 /** Until all nodes work with the database again. */
 async function settle(bed: FaultBed): Promise<void> {

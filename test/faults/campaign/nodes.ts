@@ -15,6 +15,7 @@ import { startTcpProxy } from "../../support/tcp-proxy.ts";
 import { type Audit, sumAudits } from "./audit.ts";
 import { type Audits, auditSenders, countRepeats } from "./effects.ts";
 import { type FaultBed, inject, type NodeFault } from "./node-faults.ts";
+import { type LapsesByFault, watchLeases } from "./leases.ts";
 import { createRandom } from "./random.ts";
 import { MAPPINGS, toChannels, toReply, toSenders } from "./sender.ts";
 import { startTraffic, type Traffic } from "./traffic.ts";
@@ -33,6 +34,10 @@ export interface NodesOptions {
   hasStandby?: boolean;
   /** Debian's PgBouncer is between the nodes and the database. */
   hasPgBouncer?: boolean;
+  /** Its connections to the database. */
+  poolSize?: number;
+  /** Renewals of leases go past it. */
+  hasLeaseUrl?: boolean;
   onFault?(fault: NodeFault): void;
 }
 
@@ -49,6 +54,8 @@ export interface NodesReport extends Omit<Audit, "again"> {
   /** Dead letters. */
   givenUp: number;
   takeoverMs: FaultBed["takeoverMs"];
+  /** Leases that ended while their node ran, by fault. */
+  lapses: LapsesByFault;
   seconds: number;
 }
 
@@ -70,9 +77,10 @@ export async function runNodesCampaign(options: NodesOptions): Promise<NodesRepo
   const bed = await createTestBed(options);
   const senders = toSenders(Infinity, SENDERS);
   const traffic = startTraffic(senders, options.seed, options);
+  let current: NodeFault = "stop";
+  const leases = watchLeases(bed, () => current);
   try {
     for (let index = 0; index < NODES; index++) bed.nodes[index] = await bed.start(index);
-    let current: NodeFault = "stop";
     const alive = (): Client[] => bed.nodes.flatMap((node) => node?.client ?? []);
     const balancer = createBalancer(alive, (reason) => countRefused(bed, current, reason));
     traffic.sendTo({ ...bed.nodes[0]!.client, ...balancer });
@@ -91,9 +99,11 @@ export async function runNodesCampaign(options: NodesOptions): Promise<NodesRepo
       ...bed.report,
       givenUp: (await client.api("/api/dead-letters?limit=1000")).deadLetters.length,
       takeoverMs: bed.takeoverMs,
+      lapses: leases.lapses,
       seconds: Math.round((Date.now() - startedAt) / 1000),
     };
   } finally {
+    await leases.stop();
     for (const node of bed.nodes) await node?.service.end("SIGKILL");
     await bed.close();
   }
@@ -142,13 +152,15 @@ async function createTestBed(options: NodesOptions): Promise<TestBed> {
   if (options.hasStandby) await pair.complete();
   const proxy = await startTcpProxy(pair.primary().port);
   const direct = await startTcpProxy(pair.primary().port);
-  const bouncer = options.hasPgBouncer ? await startBouncerBefore(proxy.port) : undefined;
+  const bouncer = options.hasPgBouncer ? await startBouncerBefore(proxy.port, options) : undefined;
   const [file, otherFile] = ["webhooks.json5", "other.json5"].map((name) => path.join(folder, name)) as [
     string,
     string,
   ];
+  url.port = String(proxy.port);
+  const leaseUrl = options.hasLeaseUrl ? url.href : undefined;
   url.port = String(bouncer?.port ?? proxy.port);
-  const store = { url: url.href, commitTimeout: options.commitTimeout };
+  const store = { url: url.href, leaseUrl, commitTimeout: options.commitTimeout };
   writeFileSync(file, JSON.stringify(toConfig(external, store)));
   writeFileSync(otherFile, JSON.stringify(toOtherConfig(external, store)));
   url.port = String(direct.port);
@@ -163,7 +175,7 @@ async function createTestBed(options: NodesOptions): Promise<TestBed> {
     random: createRandom(options.seed),
     periods: new Map(),
     report: { refused: {}, faults: {} },
-    takeoverMs: { kill: 0, stop: 0 },
+    takeoverMs: { kill: { free: 0, claimed: 0 }, stop: { free: 0, claimed: 0 } },
     async start(_index, { env, isOther = false } = {}) {
       const known = bed.nodes.flatMap((node) => node?.id ?? []);
       const service = await startProcess(isOther ? otherFile : file, env);

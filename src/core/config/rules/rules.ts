@@ -129,18 +129,19 @@ function checkStore({ gateway: { role }, store: { postgres, retention } }: Resol
     const message = `The role must be "all" without store.url, because a node of another role needs others that share its store.`;
     return listFound(role !== "all" && error("gateway.role", message));
   }
-  const { hostname = "", pathname = "" } = URL.parse(postgres.url) ?? {};
-  const isComplete = hostname !== "" && pathname.length > 1;
   const message =
     "This limit cannot be kept with store.url, where space is freed by the month. Set retention.maxAge, and use pg_dump to archive.";
   return listFound(
-    !isComplete &&
-      error(
-        "store.url",
-        "The URL must name a host and a database, such as postgres://hookline@db.example.com/hookline.",
-      ),
+    checkDatabaseUrl("store.url", postgres.url),
+    postgres.leaseUrl !== undefined && checkDatabaseUrl("store.leaseUrl", postgres.leaseUrl),
     retention.maxBytes !== undefined && error("store.retention.maxBytes", message),
   );
+}
+
+function checkDatabaseUrl(key: string, url: string): Finding | false {
+  const { hostname = "", pathname = "" } = URL.parse(url) ?? {};
+  const message = "The URL must name a host and a database, such as postgres://hookline@db.example.com/hookline.";
+  return (hostname === "" || pathname.length <= 1) && error(key, message);
 }
 
 /** A watched mailbox needs a hook that takes its mails. Its driver checks the mailbox itself. */

@@ -867,7 +867,11 @@ export interface UserConfig {
      */
     url?: string;
     /**
-     * Password of the database's user. Default: the one in url.
+     * Another way to the same database, past a pooler or through another pool of it: renewals of this node's lease go there, so that no other work delays them. Default: url.
+     */
+    leaseUrl?: string;
+    /**
+     * Password of the database's user. Default: the one in url, and in leaseUrl.
      */
     password?: string;
     /**
@@ -3309,7 +3313,11 @@ export interface ValidConfig {
      */
     url?: string;
     /**
-     * Password of the database's user. Default: the one in url.
+     * Another way to the same database, past a pooler or through another pool of it: renewals of this node's lease go there, so that no other work delays them. Default: url.
+     */
+    leaseUrl?: string;
+    /**
+     * Password of the database's user. Default: the one in url, and in leaseUrl.
      */
     password?: string;
     /**
