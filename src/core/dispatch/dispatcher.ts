@@ -1,8 +1,7 @@
 import { messageOf } from "../errors.ts";
 import type { ClaimedDelivery, ClaimedRun, NewWork } from "../journal/journal.ts";
-import { NODE_LEASE_MS } from "../journal/waits.ts";
 import { ClaimLost } from "../actions/steps.ts";
-import { createAlarm, HOUR_MS, settlesWithin } from "../shared/time.ts";
+import { createAlarm, HOUR_MS, NODE_LEASE_MS, settlesWithin } from "../shared/time.ts";
 import type { DispatchContext, DispatcherOptions } from "./dispatch-context.ts";
 import { createHoldGuard } from "./hold.ts";
 import { createWorkMarks } from "./working.ts";

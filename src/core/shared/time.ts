@@ -13,6 +13,9 @@ export function backoffMs(failures: number, { firstMs, maxMs }: Backoff): number
 export const HOUR_MS = 3_600_000;
 export const DAY_MS = 24 * HOUR_MS;
 
+/** How long a node holds what it has claimed, unless it renews its lease. */
+export const NODE_LEASE_MS = 15_000;
+
 const UNIT_MS: Record<string, number> = { ms: 1, s: 1000, m: 60_000, h: HOUR_MS, d: DAY_MS };
 
 /**

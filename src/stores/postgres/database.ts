@@ -4,7 +4,7 @@ import { JournalUnavailable, messageOf } from "../../core/errors.ts";
 import type { Log } from "../../core/telemetry/log.ts";
 import { createOutage } from "../../core/journal/outage.ts";
 import type { Row } from "../../core/journal/rows.ts";
-import { NODE_LEASE_MS } from "../../core/journal/waits.ts";
+import { NODE_LEASE_MS } from "../../core/shared/time.ts";
 import { isConflict, isRefused, toUnavailable } from "./errors.ts";
 import { toPostgresText } from "./text.ts";
 

@@ -6,7 +6,7 @@ import { type Log, silentLog } from "../../core/telemetry/log.ts";
 import type { Change, Journal, NewWork, NodeInfo } from "../../core/journal/journal.ts";
 import { bytes } from "../../core/journal/rows.ts";
 import { searchEvents } from "../../core/journal/search.ts";
-import { NODE_LEASE_MS } from "../../core/journal/waits.ts";
+import { NODE_LEASE_MS } from "../../core/shared/time.ts";
 import { countByMapping } from "../../core/journal/reads/events.ts";
 import { createPublicationReads, createReads, type Read } from "../../core/journal/reads/index.ts";
 import type { Reader } from "../../core/journal/reads/reader.ts";
