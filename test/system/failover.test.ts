@@ -27,8 +27,13 @@ test.each([
   ["a pool with a connection for each that a node may use", { poolSize: 22 }],
 ])("behind PgBouncer with %s: a lock on the runs ends no lease, and no work is repeated", async (_, pool) => {
   const report = await runNodesCampaign({
-    ...{ hooksBetween: 20, faults: ["lock"], seed: 1, pauseMs: 50, commitTimeout: "60s" },
-    ...{ hasPgBouncer: true, ...pool },
+    hooksBetween: 20,
+    faults: ["lock"],
+    seed: 1,
+    pauseMs: 50,
+    commitTimeout: "60s",
+    hasPgBouncer: true,
+    ...pool,
   });
   const { lost, duplicated, outOfOrder, turnsAgain, messagesAgain, lapses } = report;
   const none = { lost: 0, duplicated: 0, outOfOrder: 0, turnsAgain: {}, messagesAgain: {}, lapses: {} };

@@ -216,7 +216,7 @@ export interface ResolvedConfig {
 }
 
 /** The password is in both URLs. */
-export interface PostgresSettings {
+interface PostgresSettings {
   url: string;
   /** For renewals of the lease, if it is another one. */
   leaseUrl: string | undefined;

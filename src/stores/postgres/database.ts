@@ -78,8 +78,8 @@ const STATEMENT_MS = 30_000;
 const MAX_IDLE_MS = 3000;
 
 /**
- * What waits for a lock holds its connection to the database, also that of a pooler, behind which renewals of a lease wait. Two
- * waits end before a lease does.
+ * A statement that waits for a lock holds its connection to the database, also that of a pooler, behind which renewals of a
+ * lease wait. Two waits end before a lease does.
  */
 const MAX_LOCK_MS = NODE_LEASE_MS / 3;
 

@@ -65,7 +65,7 @@ async function readPoolSize(url: string): Promise<number | "hidden" | undefined>
   }
 }
 
-/** Those that run, or one that is about to. */
+/** The nodes that run, or one that is about to. */
 async function countNodes(url: string): Promise<number> {
   const database = createDatabase({ ...ONCE, url });
   try {

@@ -20,23 +20,23 @@ export function watchLeases(
 ): { lapses: LapsesByFault; stop(): Promise<void> } {
   const lapses: LapsesByFault = {};
   const ended = new Set<string>();
-  let isStopped = false;
+  const stopped = new AbortController();
   const done = watch();
   return {
     lapses,
     async stop() {
-      isStopped = true;
+      stopped.abort();
       await done;
     },
   };
 
   async function watch(): Promise<void> {
-    while (!isStopped) {
+    while (!stopped.signal.aborted) {
       const database = new Database({ connectionString: bed.url, query_timeout: 1000 });
       database.on("error", () => undefined);
       try {
         await database.connect();
-        while (!isStopped) {
+        while (!stopped.signal.aborted) {
           await look(database);
           await sleep(EVERY_MS);
         }
