@@ -25,7 +25,7 @@ const UNIT_MS: Record<string, number> = { ms: 1, s: 1000, m: 60_000, h: HOUR_MS,
 export function parseDuration(text: string): number {
   const unit = Object.keys(UNIT_MS).find((each) => text.endsWith(each)) ?? "";
   const amount = text.slice(0, text.length - unit.length);
-  const isNumber = amount !== "" && [...amount].every((digit) => digit >= "0" && digit <= "9");
+  const isNumber = amount !== "" && Array.from(amount).every((digit) => digit >= "0" && digit <= "9");
   if (!isNumber || unit === "") throw new RangeError("a duration is a number and its unit: 500ms, 30s, 30m, 24h, 7d");
   return Number(amount) * UNIT_MS[unit]!;
 }

@@ -134,11 +134,13 @@ export function installTimers(clock: CallClock): CallTimers {
   defineGlobal("queueMicrotask", function queueMicrotask(callback: unknown): void {
     if (typeof callback !== "function") throw new TypeError('The "callback" argument must be of type function.');
     // A rejection that nobody awaits ends the call.
-    void (async () => {
-      await undefined;
-      callback();
-    })();
+    void runLater(callback);
   });
+
+  async function runLater(callback: Function): Promise<void> {
+    await Promise.resolve();
+    callback();
+  }
 
   function drop(): void {
     fail = ignore;

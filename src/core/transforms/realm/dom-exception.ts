@@ -11,13 +11,11 @@ export function installDomException(): void {
   class DOMException extends Error {
     constructor(message: unknown = "", options: unknown = "Error") {
       super(String(message));
-      const { name = "Error", ...more } =
-        typeof options === "object" && options !== null
-          ? (options as { name?: unknown; cause?: unknown })
-          : { name: options };
-      Object.defineProperty(this, "name", { value: String(name), writable: true, configurable: true });
-      if ("cause" in more) {
-        Object.defineProperty(this, "cause", { value: more.cause, writable: true, configurable: true });
+      const given: { name?: unknown; cause?: unknown } =
+        typeof options === "object" && options !== null ? options : { name: options };
+      Object.defineProperty(this, "name", { value: toName(given.name), writable: true, configurable: true });
+      if ("cause" in given) {
+        Object.defineProperty(this, "cause", { value: given.cause, writable: true, configurable: true });
       }
     }
 
@@ -27,4 +25,8 @@ export function installDomException(): void {
   }
   nameObjects("DOMException", DOMException);
   defineGlobal("DOMException", DOMException);
+}
+
+function toName(name: unknown = "Error"): string {
+  return String(name);
 }

@@ -149,7 +149,7 @@ export function installEvents(now: () => number): void {
   class AbortSignal extends EventTarget {
     #aborted = false;
     #reason: unknown;
-    onabort: unknown = null;
+    onabort: ((event: unknown) => unknown) | null = null;
 
     static {
       abort = (signal, reason = new DOMException("This operation was aborted", "AbortError")) => {
@@ -157,7 +157,7 @@ export function installEvents(now: () => number): void {
         signal.#aborted = true;
         signal.#reason = reason;
         const { onabort } = signal;
-        if (typeof onabort === "function") signal.addEventListener("abort", onabort as Callback, { once: true });
+        if (typeof onabort === "function") signal.addEventListener("abort", onabort, { once: true });
         signal.dispatchEvent(new Event("abort"));
       };
     }

@@ -41,8 +41,14 @@ function findPrototypes(): object[] {
   const globals = [...LANGUAGE.split(" "), ...REPLACEABLE].map((name): unknown => Reflect.get(globalThis, name));
   const formats = Object.getOwnPropertyNames(Intl).map((name): unknown => Reflect.get(Intl, name));
   const classes = [...globals, ...formats, Object.getPrototypeOf(Uint8Array)];
-  const prototypes = classes.map((each) => (typeof each === "function" ? (each.prototype as unknown) : undefined));
-  return prototypes.filter((each) => typeof each === "object" && each !== null);
+  return classes.map(toPrototype).filter((each) => each !== undefined);
+}
+
+function toPrototype(made: unknown): object | undefined {
+  const prototype: unknown = typeof made === "function" ? made.prototype : undefined;
+  return (typeof prototype === "object" || typeof prototype === "function") && prototype !== null
+    ? prototype
+    : undefined;
 }
 
 /**
@@ -61,7 +67,7 @@ function allowOverride(): unknown[] {
 /** All of their properties have accessors. Others have them for what packages are known to assign. */
 const WHOLE: object[] = `${ASSIGNED} ${ERRORS}`
   .split(" ")
-  .map((name): object => (Reflect.get(globalThis, name) as { prototype: object }).prototype);
+  .map((name): object => toPrototype(Reflect.get(globalThis, name)) ?? {});
 /** Their other methods would be slower by a tenth to a half. */
 const VALUES: object[] = [String.prototype, Number.prototype, Boolean.prototype, Array.prototype];
 const OF_VALUES: PropertyKey[] = ["toString", "toLocaleString", "valueOf", "constructor"];

@@ -55,7 +55,11 @@ export function installHeaders(): void {
 
 function toPairs(init: unknown): Iterable<readonly unknown[]> {
   if (typeof init !== "object" || init === null) throw new TypeError("Headers are made of an object, or of pairs.");
-  return Symbol.iterator in init ? (init as Iterable<readonly unknown[]>) : Object.entries(init);
+  return isIterable(init) ? init : Object.entries(init);
+}
+
+function isIterable(init: object): init is Iterable<readonly unknown[]> {
+  return Symbol.iterator in init;
 }
 
 /** No regular expression: its last match would be seen by the transform. */

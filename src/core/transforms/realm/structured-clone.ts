@@ -42,7 +42,7 @@ const ERRORS = [Error, EvalError, RangeError, ReferenceError, SyntaxError, TypeE
 /** An error has one of the language's own classes, its message, stack and cause, as in Node. */
 function cloneError(error: Error, copies: Copies): object {
   const Kind = ERRORS.find(({ name }) => name === error.name) ?? Error;
-  const copy = remember(error, new Kind(String(error.message)), copies);
+  const copy = remember(error, new Kind(error.message), copies);
   define(copy, "stack", String(error.stack), false);
   if (Object.hasOwn(error, "cause")) define(copy, "cause", clone(error.cause, copies), false);
   return copy;
@@ -62,7 +62,7 @@ function cloneLeaf(value: object, copies: Copies): object | undefined {
 }
 
 /** Without `slice`: an heir may have another one. */
-function copyBuffer(buffer: ArrayBuffer): ArrayBuffer {
+function copyBuffer(buffer: ArrayBufferLike): ArrayBuffer {
   const copy = new Uint8Array(byteLengthOf(buffer));
   copy.set(new Uint8Array(buffer));
   return copy.buffer;
@@ -70,7 +70,7 @@ function copyBuffer(buffer: ArrayBuffer): ArrayBuffer {
 
 const { get: readByteLength } = Object.getOwnPropertyDescriptor(ArrayBuffer.prototype, "byteLength")!;
 
-function byteLengthOf(buffer: ArrayBuffer): number {
+function byteLengthOf(buffer: ArrayBufferLike): number {
   return Reflect.apply(readByteLength!, buffer, []);
 }
 
@@ -98,11 +98,10 @@ const { get: readTag } = Object.getOwnPropertyDescriptor(
 /** Two views of one buffer have one again. */
 function cloneView(value: ArrayBufferView, copies: Copies): object {
   const { buffer, byteOffset, byteLength } = value;
-  const known = copies.get(buffer) as ArrayBuffer | undefined;
-  const copy = known ?? remember(buffer, copyBuffer(buffer as ArrayBuffer), copies);
+  const copy = copies.get(buffer) ?? remember(buffer, copyBuffer(buffer), copies);
   const tag: unknown = Reflect.apply(readTag!, value, []);
   const Kind = VIEWS.find(({ name }) => name === tag) ?? DataView;
-  const length = Kind === DataView ? byteLength : byteLength / (Kind as typeof Uint8Array).BYTES_PER_ELEMENT;
+  const length = byteLength / ("BYTES_PER_ELEMENT" in Kind ? Kind.BYTES_PER_ELEMENT : 1);
   return Reflect.construct(Kind, [copy, byteOffset, length]);
 }
 

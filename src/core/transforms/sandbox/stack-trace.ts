@@ -63,7 +63,7 @@ export function findPackage(bundle: TransformBundle, stack: string): string | un
 const PACKAGE = /^.*node_modules\/((?:@[^/]+\/)?[^/]+)/s;
 
 /** Where one of the author's files imports a package. */
-export function findImport(bundle: TransformBundle, name: string): Trace["place"] {
+function findImport(bundle: TransformBundle, name: string): Trace["place"] {
   const { sources, sourcesContent } = loadSourceMap(bundle).payload;
   const quoted = [`"${name}`, `'${name}`];
   for (const [index, text] of (sourcesContent ?? []).entries()) {
