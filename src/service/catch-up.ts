@@ -1,9 +1,9 @@
 import { HOUR_MS } from "../core/shared/time.ts";
 import { type CatchUp, type CatchUpResult, runCatchUp } from "./catch-up-run.ts";
 import { findVendor } from "../core/ports/vendor.ts";
-import type { FoundMissed, MissedEvents } from "../core/ports/missed.ts";
+import type { FoundMissed, MissedEvent, MissedEvents } from "../core/ports/missed.ts";
 import { toCaughtUpRequest } from "../core/ingress/hook-request.ts";
-import { findUse, listEvents, toApiAccess, toHook, toHookUrl } from "../core/config/presets/api-access.ts";
+import { findUse, listApiAccesses, listEvents, toHook, toHookUrl } from "../core/config/presets/api-access.ts";
 import { findRegistration } from "../core/config/presets/file.ts";
 import type { PresetUse } from "../core/config/resolved-config.ts";
 import { DriverError, HookError, JournalUnavailable, messageOf } from "../core/errors.ts";
@@ -203,22 +203,24 @@ export function createCatchUps(parts: Parts, { requireReady, receive, alerts }: 
 
   async function openEvents(use: PresetUse): Promise<MissedEvents> {
     const { config, drivers } = current();
-    const { token = "", ...access } = toApiAccess(use, config);
+    const accesses = listApiAccesses(use, config);
     const vendor = findVendor(drivers.vendors, use.name);
     if (!vendor?.openMissed || !findRegistration(use.folder)?.catchUp) {
       throw new DriverError(`The sender of ${use.name} does not say what did not arrive.`, { retryable: false });
     }
-    if (token === "") throw new DriverError(`Set with.apiToken, or channels.${use.name}.token.`, { retryable: false });
+    if (accesses.length === 0) throw new DriverError("Set with.place.", { retryable: false });
     const hook = toHook(use);
-    return vendor.openMissed(
-      { ...access, token, signal },
-      {
-        url: toHookUrl(use, config) ?? "",
-        events: listEvents(use),
-        readKnown: (since) => readKnownIds(parts, hook, since),
-        enter: (event) => enter(hook, use.name, event),
-      },
-    );
+    const options = {
+      url: toHookUrl(use, config) ?? "",
+      events: listEvents(use),
+      readKnown: (since: number) => readKnownIds(parts, hook, since),
+      enter: (event: Record<string, unknown>) => enter(hook, use.name, event),
+    };
+    const opened = accesses.map(({ token = "", ...access }) => {
+      if (token !== "") return vendor.openMissed!({ ...access, token, signal }, options);
+      throw new DriverError(`Set with.apiToken, or channels.${use.name}.token.`, { retryable: false });
+    });
+    return joinMissed(await Promise.all(opened));
   }
 
   /** Takes the event under its sender's credential, and so with the same keys against repeats. */
@@ -237,6 +239,24 @@ export function createCatchUps(parts: Parts, { requireReady, receive, alerts }: 
       throw new DriverError(error.message, { retryable, cause: error });
     }
   }
+}
+
+/** The missed events of several places of one sender, as if they were of one. */
+function joinMissed(places: readonly MissedEvents[]): MissedEvents {
+  const owners = new Map<MissedEvent, MissedEvents>();
+  return {
+    paceMs: Math.max(...places.map(({ paceMs }) => paceMs)),
+    async find(since) {
+      const found = await Promise.all(places.map((place) => place.find(since)));
+      owners.clear();
+      for (const [index, { missed }] of found.entries()) {
+        for (const event of missed) owners.set(event, places[index]!);
+      }
+      const missed = [...owners.keys()].toSorted((one, other) => (one.order < other.order ? -1 : 1));
+      return { missed, notes: [...new Set(found.flatMap(({ notes }) => notes))] };
+    },
+    repeat: async (event) => owners.get(event)?.repeat(event),
+  };
 }
 
 /** Ids that have arrived since a time, also by another attempt of the sender. */

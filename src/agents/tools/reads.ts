@@ -63,7 +63,7 @@ function openRead(name: string, read: PresetRead, service: Service): ToolCall {
       additionalProperties: false,
     },
     async call(args, { signal, maxLength }) {
-      const access = await service.open(toText(args[read.place ?? ""]), signal);
+      const access = await service.open(toText(args[read.account ?? ""]), signal);
       const limit = template || read.show === "failure" ? MAX_WHOLE : maxLength;
       try {
         if (read.each && listPath) return await readEach(await get(listPath, args), read.each, readItem);

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import path from "node:path";
-import { listEvents, toHook, toHookUrl } from "../../core/config/presets/api-access.ts";
+import { listApiAccesses, listEvents, toHook, toHookUrl } from "../../core/config/presets/api-access.ts";
 import {
   DEFAULT_TOKEN,
   type MappingSource,
@@ -12,13 +12,14 @@ import { type ConfigProblem, messageOf } from "../../core/errors.ts";
 import { showHookId } from "../../vendors/kit/subscriptions.ts";
 import type { GrantRow } from "../../core/mapping/policy/grants.ts";
 import { toText } from "../../core/shared/json.ts";
+import type { HookApi } from "../../core/ports/vendor.ts";
 import { isLoopback } from "../../core/shared/net/network.ts";
 import { toPrintable } from "../../core/telemetry/log.ts";
 import { addConfigOptions, type ConfigFlags, EXIT_CODES } from "../command.ts";
 import { locateConfig, tryRuntime } from "../context.ts";
 import { formatCount } from "../format.ts";
 import { type CliIo, print, printJson, style } from "../io.ts";
-import { type Configured, connectStored, findRegistrar } from "../setup/sender.ts";
+import { type Configured, connectStored, findRegistrar, type Registrar } from "../setup/sender.ts";
 import { findGrants, formatGrants } from "./check.ts";
 import {
   checkDisk,
@@ -184,13 +185,27 @@ async function checkSender(use: PresetUse, read: Configured): Promise<CheckResul
   const vendor = findRegistrar(use.name, read.drivers.vendors);
   if (!vendor) return [];
   const name = `preset ${toHook(use)}`;
-  const hooks = connectStored(use, read, ANSWER_MS);
-  if (!hooks) return [note(name, `not checked: no token of ${vendor.service}'s API is stored`)];
+  const places = connectStored(use, read, ANSWER_MS);
+  if (listApiAccesses(use, read.config).length === 0) return [note(name, "not checked: with.place names no place")];
+  if (places.length === 0) return [note(name, `not checked: no token of ${vendor.service}'s API is stored`)];
   const url = toHookUrl(use, read.config);
   if (url === undefined) return [note(name, "not checked: gateway.publicUrl is not set")];
+  const checks = places.map(({ hooks, place }) => {
+    const at = places.length > 1 ? { name: `${name} (${place})`, place } : { name };
+    return checkPlace(use, hooks, { vendor, url, ...at });
+  });
+  return (await Promise.all(checks)).flat();
+}
+
+/** `place`: one of several. */
+async function checkPlace(
+  use: PresetUse,
+  hooks: HookApi,
+  { vendor, url, name, place }: { vendor: Registrar; url: string; name: string; place?: string },
+): Promise<CheckResult[]> {
   try {
     const [id, ...others] = await hooks.find(url);
-    const register = `webhooks presets enable ${use.written} --register`;
+    const register = `webhooks presets enable ${use.written} --register${place === undefined ? "" : ` --place ${place}`}`;
     if (id === undefined) return [problem(name, `${vendor.service} has no webhook that posts to ${url}`, register)];
     const { isEnabled, notes } = await hooks.health(id, listEvents(use));
     const found = notes.map((text) => `; ${toPrintable(text)}`).join("");

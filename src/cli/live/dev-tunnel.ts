@@ -2,8 +2,8 @@ import { existsSync } from "node:fs";
 import path from "node:path";
 import { createSecret, readTarget } from "../edit/plan.ts";
 import { findUse, toHook, toWantedEvents } from "../../core/config/presets/api-access.ts";
-import { findRegistration, toPresetName } from "../../core/config/presets/file.ts";
-import type { PresetUse, ResolvedConfig } from "../../core/config/resolved-config.ts";
+import { toPresetName } from "../../core/config/presets/file.ts";
+import type { ResolvedConfig } from "../../core/config/resolved-config.ts";
 import { messageOf } from "../../core/errors.ts";
 import type { HooklineService } from "../../service/hookline.ts";
 import type { HookApi, Vendors } from "../../core/ports/vendor.ts";
@@ -106,15 +106,12 @@ export async function removeTunnelWebhooks(
     const isWanted = only === undefined || (webhook.preset === only.preset && webhook.hook === only.hook);
     const use = findUse(config, webhook.preset, webhook.hook);
     try {
-      const hooks = isWanted && use ? openApi(use, read) : undefined;
-      if (!hooks) {
+      const places = isWanted && use ? connectStored(use, read, CALLS_MS) : [];
+      if (places.length === 0) {
         kept.push(webhook);
         continue;
       }
-      for (const id of await hooks.find(webhook.url)) {
-        await hooks.remove(id);
-        said.push(`Removed the webhook of an earlier tunnel: ${webhook.preset}, ${webhook.url}.`);
-      }
+      for (const { hooks } of places) said.push(...(await removeFrom(hooks, webhook)));
     } catch (error) {
       kept.push(webhook);
       said.push(
@@ -124,6 +121,12 @@ export async function removeTunnelWebhooks(
   }
   if (kept.length !== noted.length) writeNoted(config, kept);
   return said;
+}
+
+async function removeFrom(hooks: HookApi, { preset, url }: TunnelWebhook): Promise<string[]> {
+  const found = await hooks.find(url);
+  for (const id of found) await hooks.remove(id);
+  return found.map(() => `Removed the webhook of an earlier tunnel: ${preset}, ${url}.`);
 }
 
 /**
@@ -142,36 +145,35 @@ async function registerTunnelWebhooks(
     if (!vendor) continue;
     const variable = secretNames.get(use.key);
     try {
-      const hooks = openApi(use, read);
-      if (!hooks || (vendor.webhooks.secretBy === "vendor" && variable === undefined)) {
+      const [first, ...more] = connectStored(use, read, CALLS_MS);
+      // Each webhook would have another secret.
+      const isOne = more.length === 0 || vendor.webhooks.secretBy !== "vendor";
+      if (!first || !isOne || (vendor.webhooks.secretBy === "vendor" && variable === undefined)) {
         const needed =
           vendor.webhooks.secretBy === "vendor"
-            ? "apiToken, and its secret as ${NAME}"
+            ? "apiToken, its secret as ${NAME}, and one place at most"
             : "apiToken, and place where it needs one";
         said.push(`No webhook of ${use.name} was made: it needs ${needed}.`);
         continue;
       }
       const url = requireUrl(use, config);
-      const other = await hooks.findOther?.(url);
+      const other = await first.hooks.findOther?.(url);
       if (other !== undefined) {
         said.push(`No webhook of ${use.name} was made: it can have one, and that leads to another address.`);
         continue;
       }
       writeNoted(config, [...readNoted(config), { preset: use.name, hook: toHook(use), url }]);
       const secret = vendor.webhooks.secretBy === "us" ? toText([use.with["secret"]].flat()[0]) : undefined;
-      const made = await hooks.create({ url, secret, ...toWantedEvents(use) });
-      if (made.secret !== undefined && variable !== undefined) secrets[variable] = made.secret;
-      said.push(`${vendor.service} posts to ${url}.`, ...(made.notes ?? []));
+      for (const place of [first, ...more]) {
+        const { secret: theirs, notes = [] } = await place.hooks.create({ url, secret, ...toWantedEvents(use) });
+        Object.assign(secrets, theirs !== undefined && variable !== undefined && { [variable]: theirs });
+        said.push(`${vendor.service} posts to ${url}.`, ...notes);
+      }
     } catch (error) {
       said.push(`No webhook of ${use.name} was made: ${messageOf(error)}`);
     }
   }
   return { said, secrets };
-}
-
-function openApi(use: PresetUse, read: Configured): HookApi | undefined {
-  const isPlaced = toText(use.with["place"]) !== "" || !findRegistration(use.folder)?.placeRequired;
-  return isPlaced ? connectStored(use, read, CALLS_MS) : undefined;
 }
 
 function fileOf({ store }: ResolvedConfig): string {

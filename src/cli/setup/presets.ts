@@ -79,6 +79,7 @@ export function addPresets(program: Command, io: CliIo): void {
     .option("--events <names>", "the events that lead to an action, separated by commas")
     .option("--with <name=value>", "another option of the preset; may be repeated", addPair("="), {})
     .option("--register [place]", "register the webhook by the sender's API: in this repository, project, team or shop")
+    .option("--place <place>", "with --register or --unregister: at which of several entries of place")
     .option("--unregister", "delete the webhook at the sender, and leave the configuration", false)
     .option("--replace", "register it instead of another webhook, where there can be only one", false)
     .option("--token <token>", TOKEN_HELP)

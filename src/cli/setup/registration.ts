@@ -13,20 +13,21 @@ import {
   writePlan,
   type WrittenUse,
 } from "../edit/plan.ts";
-import { toHook, toWantedEvents } from "../../core/config/presets/api-access.ts";
-import { findRegistration, readPreset } from "../../core/config/presets/file.ts";
+import { listPlaces, toHook, toWantedEvents } from "../../core/config/presets/api-access.ts";
+import { compilePlaces } from "../../core/mapping/policy/place.ts";
+import { findRegistration, type PresetPlace, readPreset } from "../../core/config/presets/file.ts";
 import { readAuth } from "../../core/config/presets/parameters.ts";
 import { ConfigError, messageOf } from "../../core/errors.ts";
 import type { HookApi, WantedHook } from "../../core/ports/vendor.ts";
 import { planRegistration, type RegistrationPlan, runRegistration } from "./register.ts";
 import { showHookId } from "../../vendors/kit/subscriptions.ts";
-import { toText } from "../../core/shared/json.ts";
+import { readOwn, toObject, toText } from "../../core/shared/json.ts";
 import { replaceFile } from "../../core/shared/system/files.ts";
 import { EXIT_CODES, UsageError } from "../command.ts";
 import { locateNewConfig, readEnvFile, readSecret } from "../context.ts";
 import { type CliIo, print, printError, printJsonLine, printWarnings } from "../io.ts";
 import { confirmWrite, loadPlan, openTerminal, plainChange, printWritten, showChange } from "./change.ts";
-import { openSender, type RegisterCommand, type RegisterFlags, type Registrar, type Sender } from "./sender.ts";
+import { openSenders, type RegisterCommand, type RegisterFlags, type Registrar, type Sender } from "./sender.ts";
 import { MissingAnswer } from "./terminal.ts";
 
 /** Adds the preset to the configuration if it is not there, and registers its webhook at the sender. */
@@ -68,12 +69,16 @@ async function prepare(command: RegisterCommand, options: Record<string, unknown
   const { name } = preset;
   const { target, envFile } = readPlace(flags, io);
   const written = findWrittenUse(target, preset, flags.path);
-  const place = await askPlace(command, written);
+  const place = await askPlace(command, written, target);
   const { reference, variable, named } = toSecretReference(written, flags.path ?? name);
   const secretFile = named === undefined ? undefined : path.resolve(path.dirname(target.file), named);
   // A secret that the configuration has itself stays there.
   const secret = variable === undefined ? undefined : reference;
-  const plan = planUse(target, { preset, options: { path: flags.path, ...options, place, secret }, use: written });
+  const plan = planUse(target, {
+    preset,
+    options: { path: flags.path, ...options, place: addPlace(command, written, place), secret },
+    use: written,
+  });
   const isStored = variable === undefined || Boolean(io.env[variable]);
   const makeSecret = (): string => createPresetSecret(name, readAuth(readPreset(preset.folder).preset, options).scheme);
   const toStore = await getSecret(command, { variable, isStored, makeSecret });
@@ -82,14 +87,14 @@ async function prepare(command: RegisterCommand, options: Record<string, unknown
   const env = variable === undefined ? io.env : { ...io.env, [variable]: toStore ?? unknown ?? io.env[variable] };
   await loadPlan(plan, { ...io, env });
 
-  const sender = await openSender(command, plan, env);
-  const { hooks, url, use } = sender;
+  const [sender] = await openSenders(command, plan, { env, places: [place] });
+  const { hooks, url, use } = sender!;
   const found = await hooks.find(url);
-  if (found.length === 0 && !flags.replace) await refuseOther(sender, vendor);
+  if (found.length === 0 && !flags.replace) await refuseOther(sender!, vendor);
   const unfinished = path.join(target.stateDir, `${encodeURIComponent(flags.path ?? name)}-webhook.unfinished`);
   const steps = planRegistration(vendor.webhooks, found, isStored && !existsSync(unfinished));
   if (makesSecret(vendor, steps) && (variable ?? secretFile) === undefined) {
-    throw refuseLiteral(sender, vendor, target.file);
+    throw refuseLiteral(sender!, vendor, target.file);
   }
   const ours = vendor.webhooks.secretBy === "us" ? toText([use.with["secret"]].flat()[0]) : undefined;
   const what = vendor.webhooks.secretBy === "app" ? "the app's secret" : "a new secret";
@@ -105,7 +110,7 @@ async function prepare(command: RegisterCommand, options: Record<string, unknown
     isStored,
     unfinished,
     envFile,
-    actions: [...describeSteps(steps, sender, vendor), ...toSet],
+    actions: [...describeSteps(steps, sender!, vendor), ...toSet],
   };
 }
 
@@ -169,17 +174,22 @@ async function execute(registration: Registration, { vendor, flags: { json }, io
   }
 }
 
-/** Removes the webhooks that post to the preset's address. */
+/** Removes the webhooks that post to the preset's address, at one place or at each. */
 export async function unregisterPreset(command: RegisterCommand): Promise<string[]> {
   const { vendor, flags, io } = command;
   const plan = planChanges(readPlace(flags, io).target, [], { secretFiles: new Map() });
-  const { hooks, url } = await openSender(command, plan, io.env);
-  const found = await hooks.find(url);
+  const places = flags.place === undefined ? undefined : [flags.place];
+  const senders = await openSenders(command, plan, { env: io.env, places });
+  const found = (
+    await Promise.all(senders.map(async (one) => (await one.hooks.find(one.url)).map((id) => ({ ...one, id }))))
+  ).flat();
   if (!flags.json) {
-    const none = `${vendor.service} has no webhook that posts to ${url}.`;
-    const each = found.map(
-      (id) => `At ${vendor.service}: delete the webhook ${showHookId(id)}, which posts to ${url}.`,
-    );
+    const none = `${vendor.service} has no webhook that posts to ${senders[0]?.url}.`;
+    const isOne = senders.length === 1;
+    const each = found.map(({ id, url, place }) => {
+      const at = describePlace(vendor.service, isOne ? undefined : place);
+      return `${at} delete the webhook ${showHookId(id)}, which posts to ${url}.`;
+    });
     print(io, ...(found.length === 0 ? [none] : each));
   }
   if (flags.dryRun || found.length === 0) return [];
@@ -188,8 +198,8 @@ export async function unregisterPreset(command: RegisterCommand): Promise<string
     if (!terminal) throw new MissingAnswer("--yes", "cannot ask whether to delete the webhook (--dry-run shows it)");
     if (!(await terminal.confirm("Delete it?"))) return [];
   }
-  for (const id of found) await hooks.remove(id);
-  return found;
+  for (const { hooks, id } of found) await hooks.remove(id);
+  return found.map(({ id }) => id);
 }
 
 /** The configuration and the file with its variables, which the command has read. */
@@ -199,14 +209,43 @@ function readPlace(flags: RegisterFlags, io: CliIo): { target: Target; envFile: 
   return { target: readTarget(file, io.env), envFile };
 }
 
-async function askPlace({ preset, flags, io }: RegisterCommand, use: WrittenUse | undefined): Promise<unknown> {
+/** Where the webhook is to be: as it is given, or the one entry of the configuration that names a place. */
+async function askPlace(
+  { preset, flags, io }: RegisterCommand,
+  use: WrittenUse | undefined,
+  target: Target,
+): Promise<string | undefined> {
   const registration = findRegistration(preset.folder);
-  const given = typeof flags.register === "string" ? flags.register : use?.with["place"];
-  if (given !== undefined || !registration?.placeRequired) return given;
+  const given = flags.place ?? (typeof flags.register === "string" ? flags.register : undefined);
+  const listed = use ? listPlaces(use) : [];
+  if (given !== undefined || listed.length === 1) return given ?? listed[0];
+  if (listed.length > 1) {
+    if (isApp(preset, use, target)) return undefined;
+    const chooser = openTerminal(flags, io);
+    if (!chooser) throw new MissingAnswer("--place <place>", `one of ${listed.join(", ")}`);
+    return chooser.choose({ message: "Where?", choices: listed.map((value) => ({ value, label: value })) });
+  }
+  if (!registration?.placeRequired) return undefined;
   const about = toText(registration.place?.["description"]);
   const terminal = openTerminal(flags, io);
   if (!terminal) throw new MissingAnswer("--register <place>", about);
   return terminal.text({ message: about });
+}
+
+/** Whether the sender's API is called as an app, which has one webhook for all places. */
+function isApp({ name }: PresetPlace, use: WrittenUse | undefined, { written }: Target): boolean {
+  const { account, apiToken } = use?.with ?? {};
+  const channel = typeof account === "string" ? `${name}:${account}` : name;
+  const block = toObject(readOwn(toObject(written["channels"]), channel));
+  return block["app"] !== undefined && block["token"] === undefined && apiToken === undefined;
+}
+
+/** The value of `place`: events of a place with a webhook must not be skipped. */
+function addPlace({ preset }: RegisterCommand, use: WrittenUse | undefined, place: string | undefined): unknown {
+  const written = [use?.with["place"] ?? []].flat().map(toText);
+  const isListed = place === undefined || written.includes(place) || compilePlaces(written)(place, preset.name);
+  if (isListed) return use?.with["place"] ?? place;
+  return written.length === 0 ? place : [...written, place];
 }
 
 /** `variable` and `named`: the variable or the file that the configuration names; neither: it has the secret itself. */
@@ -248,9 +287,8 @@ async function refuseOther({ hooks, url }: Sender, { service }: Registrar): Prom
   throw new ConfigError([{ message }]);
 }
 
-function describeSteps(steps: RegistrationPlan, { url, use }: Sender, { service }: Registrar): string[] {
-  const place = use.with["place"] === undefined ? "" : ` (${toText(use.with["place"])})`;
-  const at = `At ${service}${place}:`;
+function describeSteps(steps: RegistrationPlan, { url, place }: Sender, { service }: Registrar): string[] {
+  const at = describePlace(service, place);
   if (steps.kind === "create") return [`${at} create a webhook that posts to ${url}.`];
   if (steps.kind === "renew") {
     return [
@@ -261,6 +299,10 @@ function describeSteps(steps: RegistrationPlan, { url, use }: Sender, { service 
     `${at} set events and secret of the webhook ${showHookId(steps.id)} again, which posts to ${url}.`,
     ...steps.others.map((id) => `${at} delete the webhook ${showHookId(id)}, which posts there too.`),
   ];
+}
+
+function describePlace(service: string, place: string | undefined): string {
+  return `At ${service}${place === undefined ? "" : ` (${place})`}:`;
 }
 
 function describeRestart(variable: string, envFile: string): string {

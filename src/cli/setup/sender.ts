@@ -1,4 +1,4 @@
-import { findUse, toApiAccess, toHook, toHookUrl } from "../../core/config/presets/api-access.ts";
+import { findUse, listApiAccesses, toApiAccess, toHook, toHookUrl } from "../../core/config/presets/api-access.ts";
 import { type ConfigPlan, isReference } from "../edit/plan.ts";
 import type { ReadConfig } from "../../core/config/load.ts";
 import type { PresetPlace } from "../../core/config/presets/file.ts";
@@ -15,6 +15,8 @@ export interface RegisterFlags extends WriteFlags {
   path?: string;
   /** Where the webhook is, if it is given. */
   register?: string | boolean;
+  /** The same, of several that the configuration has. */
+  place?: string;
   /** That of the sender's app; - for standard input. */
   secret?: string;
   token?: string;
@@ -40,9 +42,13 @@ export interface Sender {
   use: PresetUse;
   hooks: HookApi;
   url: string;
+  /** Where the webhook is; undefined: the sender has one place. */
+  place: string | undefined;
 }
 
 const CALLS_MS = 60_000;
+
+const NO_PLACE = "No entry names one place: add one without * and !, or give --place.";
 
 /** The vendor of a preset, if its webhooks can be made by its API. */
 export function findRegistrar(preset: string, vendors: Vendors): Registrar | undefined {
@@ -50,24 +56,47 @@ export function findRegistrar(preset: string, vendors: Vendors): Registrar | und
   return vendor?.webhooks && { ...vendor, webhooks: vendor.webhooks };
 }
 
-/** Opens the sender's API with the stored token, that of the command line or the environment, or one that is asked for. */
-export async function openSender(command: RegisterCommand, plan: ConfigPlan, env: NodeJS.ProcessEnv): Promise<Sender> {
+/**
+ * Opens the sender's API for some places, with the stored token, that of the command line or the environment, or one that is
+ * asked for. Default: for each place of the use.
+ */
+export async function openSenders(
+  command: RegisterCommand,
+  plan: ConfigPlan,
+  { env, places }: { env: NodeJS.ProcessEnv; places?: readonly (string | undefined)[] },
+): Promise<Sender[]> {
   const { preset, vendor, flags } = command;
   const { config } = await readPlan(plan, env);
   const use = findUse(config, preset.name, flags.path);
   if (!use) throw refuseUnused(preset, plan.file, listHooks(config, preset.name));
-  const access = toApiAccess(use, config);
-  const token = await findToken(command, access);
+  const accesses = places?.map((place) => toApiAccess(use, config, place)) ?? listApiAccesses(use, config);
+  const [first] = accesses;
+  if (!first) throw new ConfigError([{ file: plan.file, key: `${use.key}.with.place`, message: NO_PLACE }]);
+  const token = await findToken(command, first);
   const url = requireUrl(use, config);
-  return { use, url, hooks: vendor.webhooks.connect({ ...access, token, signal: AbortSignal.timeout(CALLS_MS) }) };
+  // The webhook of an app is the same for all its places.
+  const wanted = token === "" ? [first] : accesses;
+  const signal = AbortSignal.timeout(CALLS_MS);
+  return wanted.map(({ place, ...access }) => {
+    return { use, url, place, hooks: vendor.webhooks.connect({ ...access, place, token, signal }) };
+  });
 }
 
-/** The API of a preset's sender with the stored token; undefined: there is none. */
-export function connectStored(use: PresetUse, { config, drivers }: Configured, timeoutMs: number): HookApi | undefined {
-  const { token, ...access } = toApiAccess(use, config);
-  if (token === undefined) return undefined;
-  const registrar = findRegistrar(use.name, drivers.vendors);
-  return registrar?.webhooks.connect({ ...access, token, signal: AbortSignal.timeout(timeoutMs) });
+/** The webhooks of one place. */
+export interface StoredHooks {
+  hooks: HookApi;
+  place?: string;
+}
+
+/** The API of a preset's sender with the stored token, for each place; none: no token is stored, or no place. */
+export function connectStored(use: PresetUse, { config, drivers }: Configured, timeoutMs: number): StoredHooks[] {
+  const { webhooks } = findRegistrar(use.name, drivers.vendors) ?? {};
+  return listApiAccesses(use, config).flatMap(({ token, ...access }) => {
+    if (token === undefined || !webhooks) return [];
+    return [
+      { hooks: webhooks.connect({ ...access, token, signal: AbortSignal.timeout(timeoutMs) }), place: access.place },
+    ];
+  });
 }
 
 /** `hooks`: those that the preset is used for. */

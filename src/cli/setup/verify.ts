@@ -97,11 +97,14 @@ async function askForTest(use: PresetUse, read: Configured): Promise<string> {
   const byHand = "Cause an event at the sender, or send its test delivery.";
   if (!vendor) return byHand;
   try {
-    const hooks = connectStored(use, read, TEST_MS);
-    if (!hooks) return `${byHand} ${vendor.service} was not asked for one, because no token is stored.`;
+    const places = connectStored(use, read, TEST_MS);
+    if (places.length === 0) {
+      return `${byHand} ${vendor.service} was not asked for one, because no token is stored.`;
+    }
     const url = requireUrl(use, read.config);
-    const [id] = await hooks.find(url);
-    if (id === undefined) {
+    const found = await Promise.all(places.map(async ({ hooks }) => ({ hooks, id: (await hooks.find(url))[0] })));
+    const { hooks, id } = found.find((one) => one.id !== undefined) ?? {};
+    if (!hooks || id === undefined) {
       return `${vendor.service} has no webhook that posts to ${url}: register it with \`webhooks presets enable ${use.written} --register\`.`;
     }
     if (!hooks.test) return byHand;

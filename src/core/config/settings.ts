@@ -42,6 +42,7 @@ export const SETTINGS = {
   channel: { form: "template", preset: true, needs: ["action"] },
   to: { form: "template", preset: true, needs: ["action"] },
   source: { form: "own" },
+  place: { form: "own" },
   update: { form: "value", preset: true },
   answer: { form: "value", preset: true },
   model: { form: "template", preset: true, needs: ["agent", "action"] },

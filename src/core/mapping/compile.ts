@@ -22,6 +22,7 @@ import { compileFilter, compileMatch, type Filter, type Match } from "./match.ts
 import { parsePayloadPath } from "./pattern.ts";
 import { type CompiledPublish, compilePublish } from "./publish.ts";
 import { createDiagnostics, type Diagnostics } from "./diagnostics.ts";
+import { type Bounds, compileBounds } from "./policy/place.ts";
 import { type CompiledTarget, compileTargets, listTargetTemplates } from "./policy/targets.ts";
 import { compileField, type Template } from "./template/template.ts";
 
@@ -39,6 +40,8 @@ export interface CompiledMapping {
   place?: { channel: Template; to: Template } & {
     [Field in "references" | "subject" | "commit" | "audience" | "url"]?: Template;
   };
+  /** The setting `place`. */
+  bounds?: Bounds;
   /** The items of `deliver`, if it is a list. */
   targets?: CompiledTarget[];
   coalesce?: Coalesce;
@@ -93,6 +96,7 @@ export function compileMapping(
     forEach: compileForEach(source.mapping, diagnostics),
     templates: compileTemplates(source.mapping, diagnostics),
     place: compilePlace(source.mapping, diagnostics),
+    bounds: compileBounds(source.mapping),
     targets: compileTargets(source.mapping, diagnostics),
     coalesce: compileCoalesce(source.mapping, diagnostics),
     answer: compileAnswer(source.mapping, diagnostics),

@@ -70,6 +70,8 @@ export function describeTooLong(args: object): string | undefined {
 
 interface RenderOptions {
   context: object;
+  /** Whether an argument of a preset's read names another place than that of the event. */
+  isElsewhere(call: string, args: Record<string, unknown>): boolean;
   /** Others can see the place of the event. */
   isPublic: boolean;
   budget: Budget;
@@ -79,13 +81,16 @@ interface RenderOptions {
 /** The calls for one item. Arguments that do not fit the call's schema, and entries without a call, are left out with a warning. */
 export function renderContext(
   entries: readonly CompiledContext[],
-  { context, isPublic, budget, tools }: RenderOptions,
+  { context, isPublic, isElsewhere, budget, tools }: RenderOptions,
 ): { context: ContextCall[]; warnings: string[] } {
   const warnings: string[] = [];
   const calls = entries.flatMap(({ fill, when, ...entry }): ContextCall[] => {
     if (when && !isYes(when, context, budget)) return [];
     const args = fill(context, budget);
-    const problem = describeTooLong(args) ?? tools?.find(entry.call)?.check(args)[0];
+    const problem =
+      describeTooLong(args) ??
+      tools?.find(entry.call)?.check(args)[0] ??
+      (isElsewhere(entry.call, args) ? "it is not about the place of the event" : undefined);
     // A preset reads from the place of its event, so everybody who sees that place can see the result.
     const shown = isPublic && isPresetCall(entry.call) ? { isPublic } : {};
     if (problem === undefined) return [{ ...entry, ...shown, arguments: args }];

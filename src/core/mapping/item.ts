@@ -20,6 +20,8 @@ import { transformDraft, type TransformDraftOptions } from "./transform.ts";
 import {
   renderPlace,
   isPublicPlace,
+  isReadElsewhere,
+  findElsewhere,
   findPlaceRefusal,
   toTargets,
   isSource,
@@ -56,6 +58,9 @@ export async function resolveItem(item: Item, mappingRun: MappingRun): Promise<R
   const { mapping, request, budget, isEcho, isOwn } = mappingRun;
   const context = toContext(item, request);
   budget.item = item.each?.index ?? 0;
+  // First: nothing of an event from elsewhere counts, not even its keys.
+  const elsewhere = findElsewhere(mappingRun, context);
+  if (elsewhere !== undefined) return { actions: [], reason: elsewhere, warnings: [] };
   const event = mapping.filter?.nameEvent(context, budget);
   const { templates } = mapping;
   const subject = toSubject(templates.subject?.render(context, budget));
@@ -174,7 +179,12 @@ function finishItem(
   warnings.push(...findUnusedModels(actions, config));
   if (mapping.context && turns.length > 0) {
     const isPublic = rendered !== undefined && isPublicPlace(rendered, config);
-    const read = renderContext(mapping.context, { context, isPublic, ...mappingRun });
+    const read = renderContext(mapping.context, {
+      context,
+      isPublic,
+      isElsewhere: (call, args) => isReadElsewhere(mappingRun, context, { call, arguments: args }),
+      ...mappingRun,
+    });
     warnings.push(...read.warnings);
     for (const action of actions) if (action.kind === "agent") action.context = read.context;
   }

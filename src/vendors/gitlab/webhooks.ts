@@ -84,7 +84,7 @@ const GROUP_TRIGGERS: Record<string, string> = {
   user_update_for_group: "member_events",
 };
 
-/** `group:acme/tools`, or a project. */
+/** `group:acme/tools`, `acme`, or a project, which is in a group. */
 export function toHooksPath({ place = "" }: ApiAccess): string {
   const group = toGroup(place);
   return group === undefined
@@ -93,7 +93,7 @@ export function toHooksPath({ place = "" }: ApiAccess): string {
 }
 
 function toGroup(place = ""): string | undefined {
-  return /^group:(.*)$/.exec(place)?.[1];
+  return /^group:(.*)$|^([^/]+)$/.exec(place)?.slice(1).find(Boolean);
 }
 
 function toTriggers(events: string[], isGroup: boolean): Record<string, boolean> {

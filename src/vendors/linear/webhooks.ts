@@ -1,6 +1,6 @@
 import { requireId } from "../kit/http.ts";
 import { DriverError } from "../../core/errors.ts";
-import { toObject } from "../../core/shared/json.ts";
+import { toObject, toObjects } from "../../core/shared/json.ts";
 import { readNodes } from "../kit/graphql.ts";
 import { familiesOf } from "../kit/hook-calls.ts";
 import type { VendorWebhooks } from "../../core/ports/vendor.ts";
@@ -19,13 +19,20 @@ export const webhooks: VendorWebhooks = {
       if (!data) throw new DriverError(UNKNOWN, { retryable: false });
       return data;
     };
+    /** By the key of its issues: `OPS` of `OPS-12`. */
+    const findTeam = async (key: string): Promise<string> => {
+      const [team] = toObjects(toObject((await ask(TEAM, { key }))["teams"])["nodes"]);
+      if (!team)
+        throw new DriverError(`Linear shows no team with the key ${key} to this API key.`, { retryable: false });
+      return requireId(team["id"], "Linear");
+    };
     const list = (): Promise<Record<string, unknown>[]> => readNodes("Linear", ask, FIND, "webhooks");
     return {
       async find(url) {
         return (await list()).filter((hook) => hook["url"] === url).map(({ id }) => requireId(id, "Linear"));
       },
       async create({ url, secret, events }) {
-        const scope = place === undefined ? { allPublicTeams: true } : { teamId: place };
+        const scope = place === undefined ? { allPublicTeams: true } : { teamId: await findTeam(place) };
         const input = { url, secret, label: "Hookline", enabled: true, resourceTypes: toTypes(events), ...scope };
         const done = toObject((await ask(CREATE, { input }))["done"]);
         return { id: requireId(toObject(done["webhook"])["id"], "Linear") };
@@ -49,6 +56,7 @@ const OF_APPLICATIONS = new Set(["AgentSessionEvent", "AppUserNotification", "OA
 
 const FIND =
   "query ($after: String) { webhooks(first: 100, after: $after) { nodes { id url enabled } pageInfo { hasNextPage endCursor } } }";
+const TEAM = "query ($key: String!) { teams(filter: { key: { eqIgnoreCase: $key } }) { nodes { id } } }";
 const CREATE =
   "mutation ($input: WebhookCreateInput!) { done: webhookCreate(input: $input) { success webhook { id } } }";
 const UPDATE =

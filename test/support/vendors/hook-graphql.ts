@@ -39,7 +39,14 @@ export const linear: HookDouble = ({ path, body }, store) => {
 
 /** What is used of https://github.com/linear/linear/blob/master/packages/sdk/src/schema.graphql. */
 const LINEAR = buildSchema(`
-  type Query { webhooks(first: Int, after: String): WebhookConnection! }
+  type Query {
+    webhooks(first: Int, after: String): WebhookConnection!
+    teams(filter: TeamFilter): TeamConnection!
+  }
+  input TeamFilter { key: StringComparator }
+  input StringComparator { eqIgnoreCase: String }
+  type Team { id: ID! }
+  type TeamConnection { nodes: [Team!]! }
   type Mutation {
     webhookCreate(input: WebhookCreateInput!): WebhookPayload!
     webhookUpdate(id: String!, input: WebhookUpdateInput!): WebhookPayload!

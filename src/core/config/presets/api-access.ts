@@ -2,19 +2,35 @@ import { trimSlashes } from "../../shared/text/text.ts";
 import type { ApiAccess } from "../../ports/vendor.ts";
 import { readOwn, toObject, toText } from "../../shared/json.ts";
 import type { PresetUse, ResolvedConfig } from "../resolved-config.ts";
-import { readPreset } from "./file.ts";
+import { findRegistration, readPreset } from "./file.ts";
 
 /** How the API of a preset's vendor is called. Without a token, none is stored. */
 type StoredAccess = Omit<ApiAccess, "token" | "signal"> & Partial<Pick<ApiAccess, "token">>;
 
+/** The places that `place` names one by one, where webhooks can be: an entry with `*` or `!` names none. */
+export function listPlaces({ with: { place } }: Pick<PresetUse, "with">): string[] {
+  return [place ?? []].flat().flatMap((entry) => (/[*!]/.test(toText(entry)) ? [] : toText(entry).trim() || []));
+}
+
+/** For each place that a use names; without one, the sender's usual place if it has one. */
+export function listApiAccesses(use: PresetUse, config: Pick<ResolvedConfig, "channels">): StoredAccess[] {
+  const places = listPlaces(use);
+  if (places.length > 0) return places.map((place) => toApiAccess(use, config, place));
+  return findRegistration(use.folder)?.placeRequired ? [] : [toApiAccess(use, config, undefined)];
+}
+
 /** The preset's own options, else those of the channel's account. */
-export function toApiAccess(use: PresetUse, { channels }: Pick<ResolvedConfig, "channels">): StoredAccess {
-  const { account: name, apiToken, apiUrl, place } = use.with;
+export function toApiAccess(
+  use: PresetUse,
+  { channels }: Pick<ResolvedConfig, "channels">,
+  place: string | undefined,
+): StoredAccess {
+  const { account: name, apiToken, apiUrl } = use.with;
   const account = toObject(readOwn(channels, typeof name === "string" ? `${use.name}:${name}` : use.name));
   return {
     token: toText(apiToken).trim() || toText(account["token"]) || undefined,
     baseUrl: toText(apiUrl) || toText(account["baseUrl"]) || undefined,
-    place: toText(place) || undefined,
+    place,
     account,
   };
 }

@@ -284,7 +284,7 @@ function checkDeclared(uses: ParameterUse[], { values }: Parameters, { parameter
     .map(({ key, name }) => error(key, `The preset has no parameter "${name}"${didYouMean(name, known)}`));
 }
 
-const STANDARD: string[] = ["secret", ...PRESET_SETTINGS];
+const STANDARD: string[] = ["secret", "place", ...PRESET_SETTINGS];
 
 function isMapping(_value: unknown, problems: SchemaProblem[]): _value is MappingInput {
   return problems.length === 0;

@@ -83,6 +83,7 @@ export function toOwnSchema(preset: Preset): ObjectSchema {
           "1 to 24 small letters, digits and -: the account of the channel that answers at the source, as in slack:eu.",
       },
     }),
+    ...toPlaceSchemas(preset),
     ...parameters,
     ...toRegistrationSchemas(registration),
     fields: {
@@ -117,10 +118,29 @@ export function readAuth({ common, parameters = {} }: Preset, values: Parameters
   return { scheme: readOwn(value, "scheme"), credential: names.includes("secret") ? "secret" : own };
 }
 
+/** Whether `place` says where the events of a preset may be. Elsewhere it only says where its webhook is. */
+export function takesPlace({ common = {}, mappings }: Preset): boolean {
+  return [common, ...mappings].some((mapping) => "place" in mapping);
+}
+
+function toPlaceSchemas(preset: Preset): Schemas {
+  const { description, ...entry } = preset.registration?.place ?? (takesPlace(preset) ? PLACE : {});
+  if (description === undefined) return {};
+  const rest = takesPlace(preset) ? BOUNDS : "";
+  const list = { ...entry, type: ["string", "array"], minItems: 1, items: entry };
+  return { place: { ...list, description: `${toText(description)}${rest}` } };
+}
+
+const PLACE: Schema = {
+  ...NON_BLANK,
+  description: "Where its events may be: ids of channels, chats or conversations.",
+};
+const BOUNDS =
+  " Events elsewhere are skipped. A list has several; case is ignored, `*` stands for any characters, `!` in front excludes.";
+
 function toRegistrationSchemas(registration: Preset["registration"]): Schemas {
   if (!registration) return {};
   return {
-    ...(registration.place && { place: registration.place }),
     apiToken: {
       ...NON_BLANK,
       description: "Token of the sender's API, to register its webhook. Default: that of the channel's account.",

@@ -27,6 +27,7 @@ export function checkMappings(config: ResolvedConfig, drivers: Drivers): Finding
       ...checkState(source),
       ...checkSessionKey(source, hooks),
       ...listReplies(source.mapping, source.key).flatMap((reply) => checkReply(reply, source, config)),
+      ...checkPlace(source),
       ...checkReview(source),
       ...checkRecipient(source, config),
       ...checkModel(source, config.agents),
@@ -163,6 +164,12 @@ function checkReply(reply: Reply, { mapping, key }: MappingSource, config: Resol
       ? `which is not configured, but these are: ${accounts.join(", ")}. Name one of them, for a preset by with: { account }.`
       : `which is not configured: add a ${appendSegment("channels", name)} block.`;
   return [error(at, `The source is on the channel "${name}", ${advice}`)];
+}
+
+/** `place` is compared with the recipient of `source`. */
+function checkPlace({ mapping: { place, source }, key }: MappingSource): Finding[] {
+  if (place === undefined || source) return [];
+  return [error(`${key}.place`, "Without source, nothing says where an event is. Add source, or remove place.")];
 }
 
 /** A review goes to the place of the event, and is about the commit that the event names. */

@@ -7,8 +7,7 @@ import { SOURCE_CHANNEL, channelKind, toChannelName } from "../../shared/channel
 import { trimSlashes } from "../../shared/text/text.ts";
 import { DAY_MS } from "../../shared/time.ts";
 import type { Drivers } from "../plugins.ts";
-import { toApiAccess } from "../presets/api-access.ts";
-import { findRegistration } from "../presets/file.ts";
+import { listApiAccesses, toApiAccess } from "../presets/api-access.ts";
 import { MAIL_DEFAULTS, type MailSettings, type ResolvedConfig } from "../resolved-config.ts";
 import { checkAgents, checkTools } from "./agents.ts";
 import { checkTokens } from "./auth.ts";
@@ -247,9 +246,9 @@ function checkCatchUp(config: ResolvedConfig): Finding[] {
   const uses = config.hooks.presets.filter((use) => use.with["catchUp"] === true);
   return uses.flatMap((use) => {
     const key = `${use.key}.with.catchUp`;
-    const { token, place } = toApiAccess(use, config);
+    const { token } = toApiAccess(use, config, undefined);
     const where = `Set with.apiToken, or channels.${use.name}.token.`;
-    const isLost = place === undefined && findRegistration(use.folder)?.placeRequired;
+    const isLost = listApiAccesses(use, config).length === 0;
     return listFound(
       token === undefined && error(key, `catchUp needs a stored token of the sender's API. ${where}`),
       isLost && error(key, "catchUp needs to know where the webhook is. Set with.place."),

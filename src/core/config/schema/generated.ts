@@ -201,7 +201,7 @@ export interface Preset {
    */
   registration?: {
     /**
-     * The parameter `place`: its JSON Schema.
+     * An entry of the parameter `place`: its JSON Schema. Mappings with `place: { $param: place }` skip events elsewhere.
      */
     place?: {
       [k: string]: unknown;
@@ -271,9 +271,9 @@ export interface Preset {
          */
         mappings?: string[];
         /**
-         * The argument that says whose credential reads it, for channels with several.
+         * The argument with the place that is read: that of the event, or one above it. A channel with several accounts reads with the one of the place.
          */
-        place?: string;
+        account?: string;
         /**
          * A list that is read first: get is read for each of its first 3 items with these values; {id} is an item's.
          */
@@ -1176,6 +1176,12 @@ export interface MappingInput {
      */
     url?: string;
   };
+  /**
+   * Where the events may be: recipients of source, as acme/web. An entry covers itself and what is below it, as acme/web#12; case is ignored, * stands for any characters, and ! in front excludes. Other events are skipped, before anything else of the mapping. Default: anywhere.
+   *
+   * @minItems 1
+   */
+  place?: string | string[];
   /**
    * The reply is a review of the pull request or merge request of the event, with comments on lines. The value is the strongest verdict that the agent may give; true is comment.
    */

@@ -1,11 +1,13 @@
 import type { Budget } from "../template/template.ts";
 import type { CompiledMapping } from "../compile.ts";
 import { SOURCE_CHANNEL, toChannelName } from "../../shared/channel-names.ts";
+import { toText } from "../../shared/json.ts";
 import { blankToUndefined } from "../../shared/text/text.ts";
-import { ANY_CREDENTIAL, type HookRequest, isSender } from "../../types.ts";
+import { ANY_CREDENTIAL, type ContextCall, type HookRequest, isSender } from "../../types.ts";
 import { createToChannel } from "./openclaw.ts";
 import type { Draft } from "../draft.ts";
 import { findUndeliverable, isAllowedRecipient, MAX_LENGTHS, type Terms } from "./policy.ts";
+import { describeElsewhere, isBelow } from "./place.ts";
 import type { TargetDraft } from "./targets.ts";
 
 /** The part of a mapping and a request that decides where replies go. */
@@ -28,16 +30,31 @@ function toReferences(rendered = ""): string[] | undefined {
   return first === undefined ? undefined : [first, ...rest.slice(1 - MAX_REFERENCES)];
 }
 
-/** Where the event is, if it says so: the first line whose recipient the channel's block allows, else the last line. */
+/** Why the event is not where `place` of its mapping says, also if its recipient lacks a value; undefined: it is there. */
+export function findElsewhere({ mapping, budget }: TargetOptions, context: object): string | undefined {
+  const { bounds, place } = mapping;
+  if (!bounds) return undefined;
+  if (!place) return describeElsewhere("", "");
+  const channel = toChannelName(place.channel.render(context, budget).trim());
+  const lines = bounds.toLines(place.to.render(context, budget));
+  if (lines.some((line) => bounds.covers(line, channel))) return undefined;
+  return describeElsewhere(lines.find((line) => line !== "") ?? "", channel);
+}
+
+/**
+ * Where the event is, if it says so: the first line whose recipient the channel's block allows, else the last line. Lines
+ * that `place` of the mapping does not cover are left out.
+ */
 export function renderPlace(
-  { mapping: { place }, budget, config, channels }: TargetOptions,
+  { mapping: { place, bounds }, budget, config, channels }: TargetOptions,
   context: object,
 ): EventPlace | undefined {
   const rendered = place?.to.renderKey(context, budget);
   const name = place?.channel.render(context, budget).trim();
   if (!name || !rendered || rendered.incomplete) return undefined;
   const channel = toChannelName(name);
-  const lines = rendered.text.split("\n").map((line) => line.trim());
+  const all = bounds?.toLines(rendered.text) ?? rendered.text.split("\n").map((line) => line.trim());
+  const lines = bounds ? all.filter((line) => bounds.covers(line, channel)) : all;
   // A recipient that is too long would refuse an event that its sender cannot change.
   const recipients = lines.filter((line) => line !== "" && line.length <= MAX_LENGTHS.to);
   const to = recipients.find((line) => isAllowedRecipient(channel, line, { config, channels })) ?? recipients.at(-1);
@@ -51,6 +68,27 @@ export function renderPlace(
         commit: toCommit(place?.commit?.render(context, budget)),
         isPrivate: place?.audience?.render(context, budget).trim() === "private" || undefined,
       };
+}
+
+/** Whether a read of a preset would be about another place than the event, because its payload contradicts itself. */
+export function isReadElsewhere(
+  { mapping, budget, config }: TargetOptions,
+  context: object,
+  { call, arguments: args }: Pick<ContextCall, "call" | "arguments">,
+): boolean {
+  const account = findAccount(call, config);
+  const written = mapping.source.mapping.context?.find((entry) => entry.call === call)?.arguments?.[account ?? ""];
+  // The operator may name any place.
+  if (account === undefined || !mapping.place || !String(written).includes("{{")) return false;
+  const channel = mapping.place.channel.render(context, budget).trim();
+  return !isBelow(mapping.place.to.render(context, budget).trim(), toText(args[account]), channel);
+}
+
+/** The argument of a preset's read that has the place. */
+function findAccount(call: string, { hooks }: Terms["config"]): string | undefined {
+  const reads = hooks.reads.find(({ set }) => call.startsWith(`${set}.`));
+  const name = call.slice((reads?.set.length ?? 0) + 1);
+  return reads && Object.hasOwn(reads.calls, name) ? reads.calls[name]?.account : undefined;
 }
 
 /** The operator's `audience` of the channel has precedence, for a place and for a reply there. */

@@ -1,0 +1,123 @@
+/** Events that are elsewhere than `place` says are skipped, before anything else of their mapping. */
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { findProblems } from "./support/config.ts";
+import { GATEWAY_TOKEN, type Service, startService } from "./support/service.ts";
+
+const source = { channel: "github", to: "{{repo}}#{{number}}" };
+const plain = { messageTemplate: "{{text}}", agent: "none", deliver: false, wakeMode: "next-heartbeat" } as const;
+const mappings = [
+  {
+    ...plain,
+    id: "m",
+    match: { path: "m" },
+    source,
+    place: ["acme", "!acme/secret"],
+    dedupe: "{{id}}",
+    event: "{{kind}}",
+  },
+  {
+    ...plain,
+    id: "each",
+    match: { path: "each" },
+    forEach: "items",
+    source: { channel: "github", to: "{{item.repo}}#{{item.number}}" },
+    place: "acme/web",
+    messageTemplate: "{{item.repo}}",
+  },
+  {
+    ...plain,
+    id: "lines",
+    match: { path: "lines" },
+    source: { channel: "github", to: "{{first}}\n{{second}}" },
+    place: "acme/web",
+    channel: "source",
+    deliver: true,
+  },
+  { id: "t", match: { path: "t" }, source, place: "acme/web", transform: { module: "t.ts" }, deliver: false },
+  { ...plain, id: "free", match: { path: "free" }, source },
+];
+const files = { "transforms/t.ts": "export default () => { throw new Error('it ran'); };" };
+
+const channels = { github: { token: "t", baseUrl: "http://127.0.0.1:9", dryRun: true, allow: ["*"] } };
+
+let service: Service;
+beforeAll(async () => {
+  service = await startService({ config: { hooks: { mappings }, channels }, files });
+});
+afterAll(() => service.close());
+
+async function post(hook: string, payload: object, headers: Record<string, string> = {}) {
+  const { status } = await service.post(hook, payload, headers);
+  const [event] = (await service.api(`/api/events?hook=${hook}&limit=1`)).events;
+  return { status, event };
+}
+
+test.each([
+  ["another place", { repo: "acme/secret", number: 1 }, "it is about acme/secret, which is not in place"],
+  ["a place above", { repo: "other/web", number: 1 }, "it is about other/web, which is not in place"],
+  ["another place without its number", { repo: "acme/secret" }, "it is about acme/secret, which is not in place"],
+  ["no place", { number: 1 }, "it names no place, so it is not in place"],
+  ["a way out", { repo: "acme/web/../secret", number: 1 }, "it is about acme/web/../secret, which is not in place"],
+  ["two lines in one value", { repo: "acme/web\nacme/x" }, "it is about acme/web acme/x, which is not in place"],
+])("%s: 204, skipped with the reason", async (_name, payload, reason) => {
+  const { status, event } = await post("m", payload);
+  expect(status).toBe(204);
+  expect(event).toMatchObject({ status: "skipped", reason, mapping: "m" });
+});
+
+test.each([{ repo: "acme/web", number: 1 }, { repo: "ACME/Web" }])("%j is in place", async (payload) => {
+  const { status, event } = await post("m", { ...payload, text: "x" });
+  expect([status, event.mapping]).toEqual([202, "m"]);
+});
+
+test("an event from elsewhere uses up no key, and renders no other template", async () => {
+  expect((await post("m", { repo: "acme/secret", id: "k1", kind: "k", text: "x" })).event.event).toBeUndefined();
+  expect((await post("m", { repo: "acme/web", id: "k1", kind: "k", text: "x" })).status).toBe(202);
+  expect((await service.post("m", { repo: "acme/web", id: "k1", text: "x" })).headers.get("idempotency-replayed")).toBe(
+    "true",
+  );
+});
+
+test("its transform does not run", async () => {
+  expect((await post("t", { repo: "acme/secret" })).status).toBe(204);
+  expect((await post("t", { repo: "acme/web" })).status).toBe(500);
+});
+
+test("with forEach, item by item", async () => {
+  const items = [{ repo: "acme/secret" }, { repo: "acme/web", number: 2 }, { repo: "acme/website" }];
+  const { body } = await service.post("each", { items });
+  const event = await service.settled(body.eventId);
+  expect(event.runs).toMatchObject([{ action: { message: "acme/web" } }]);
+  expect(await post("each", { items: [items[0]] })).toMatchObject({
+    status: 204,
+    event: { reason: "it is about acme/secret, which is not in place" },
+  });
+});
+
+test("of several lines, those elsewhere fall out first", async () => {
+  const { body } = await service.post("lines", { text: "x", first: "acme/secret#1", second: "acme/web#2" });
+  const { deliveries } = await service.settled(body.eventId);
+  expect(deliveries).toMatchObject([{ channel: "github", to: "acme/web#2" }]);
+});
+
+test("a replay does not pass it", async () => {
+  const { body } = await service.post("free", { repo: "acme/secret", text: "x" });
+  await service.settled(body.eventId);
+  const bounded = mappings.map((one) => (one.id === "free" ? { ...one, place: "acme/web" } : one));
+  await service.reload({ hooks: { mappings: bounded }, channels });
+  const headers = { authorization: `Bearer ${GATEWAY_TOKEN}` };
+  const { status } = await fetch(`${service.url}/api/events/${body.eventId}/replay`, { method: "POST", headers });
+  expect(status).toBe(204);
+  const { events } = await service.api("/api/events?hook=free&limit=1");
+  expect(events).toMatchObject([{ status: "skipped", reason: "it is about acme/secret, which is not in place" }]);
+});
+
+test.each([
+  [{ ...plain, place: "acme/web" }, "Without source, nothing says where an event is. Add source, or remove place."],
+  [{ ...plain, source, place: [] }, "must not be empty"],
+  [{ ...plain, source, place: "!" }, "does not have the expected form"],
+])("%j is a problem", async (mapping, message) => {
+  const { errors } = await findProblems({ hooks: { mappings: [mapping] } });
+  expect(errors).toEqual([expect.stringMatching(/^hooks\.mappings\[0\]\.place: /)]);
+  expect(errors[0]).toContain(message);
+});

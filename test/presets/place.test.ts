@@ -1,0 +1,197 @@
+/** `place` of each preset that takes it: each sample in its own place, and elsewhere. What is read is about the same place. */
+import { readFileSync } from "node:fs";
+import { describe, expect, test } from "vitest";
+import { readPresetSamples } from "../../src/cli/samples/sample.ts";
+import { findPresets, readPreset } from "../../src/core/config/presets/file.ts";
+import { takesPlace } from "../../src/core/config/presets/parameters.ts";
+import { isObject, readPath, replaceAt, toObject, toText } from "../../src/core/shared/json.ts";
+import type { Resolution } from "../../src/core/types.ts";
+import { usePreset } from "../support/preset.ts";
+
+type Payload = Record<string, unknown>;
+const at = (payload: unknown, ...paths: string[]): string | undefined =>
+  paths.map((path) => toText(readPath(payload, path.split(".")))).find(Boolean);
+
+/** How a person would say where an event is. */
+const PLACES: Record<string, (payload: Payload) => string | undefined> = {
+  github: (payload) => at(payload, "repository.full_name"),
+  gitea: (payload) => at(payload, "repository.full_name"),
+  bitbucket(payload) {
+    const { project, slug } = toObject(
+      readPath(payload, ["pullRequest", "toRef", "repository"]) ?? payload["repository"],
+    );
+    const ofDataCenter = project === undefined ? undefined : `${at(project, "key")}/${String(slug)}`;
+    return at(payload, "repository.full_name") ?? ofDataCenter;
+  },
+  gitlab: (payload) =>
+    at(payload, "project.path_with_namespace") ??
+    /example\.com\/(.*)\/-\/security/.exec(at(payload, "object_attributes.url") ?? "")?.[1],
+  jira: (payload) => at(payload, "issue.key")?.replace(/-\d+$/, ""),
+  linear: (payload) =>
+    at(
+      payload,
+      "data.issue.identifier",
+      "issueData.identifier",
+      "agentSession.issue.identifier",
+      "data.identifier",
+    )?.replace(/-\d+$/, ""),
+  slack: (payload) =>
+    at(
+      payload,
+      "event.item.channel",
+      "event.assistant_thread.channel_id",
+      "event.channel.id",
+      "event.channel",
+      "event.channel_id",
+      "channel.id",
+      "channel_id",
+      "container.channel_id",
+    ),
+  discord: (payload) => at(payload, "event.data.channel_id", "d.channel_id", "channel_id", "channel.id"),
+  mattermost: (payload) => at(payload, "channel_id"),
+  telegram(payload) {
+    const [update = {}] = Object.values(payload).filter(isObject);
+    return readPath(update, ["business_connection_id"]) ? undefined : at(update, "chat.id", "message.chat.id");
+  },
+  teams: (payload) => at(payload, "conversation.id")?.replace(/;messageid=.*/, ""),
+};
+/** One that could be another sender's. */
+const ELSEWHERE: Record<string, string> = { jira: "ELSE", linear: "ELSE", telegram: "-1009", slack: "C0ELSE" };
+
+const OPTIONS: Record<string, object> = { teams: { appId: "app" } };
+const BOUND = findPresets().filter((name) => takesPlace(readPreset(name).preset));
+
+test("these presets take it", () => {
+  expect(BOUND).toEqual(Object.keys(PLACES).toSorted());
+});
+
+function readSamples(preset: string) {
+  return readPresetSamples(preset).map(({ name, file }) => {
+    const read = (end: string): Payload => {
+      try {
+        return JSON.parse(readFileSync(`${file}${end}`, "utf8"));
+      } catch {
+        return {};
+      }
+    };
+    const headers = Object.entries(toObject(read(".request.json")["headers"]));
+    const lower = Object.fromEntries(headers.map(([key, value]) => [key.toLowerCase(), String(value)]));
+    return { name, payload: read(".json"), headers: lower };
+  });
+}
+
+const REASON = /which is not in place$|^it names no place/;
+
+/** By its options. */
+const uses = new Map<string, ReturnType<typeof usePreset>>();
+
+function use(preset: string, options: object = {}): ReturnType<typeof usePreset> {
+  const key = JSON.stringify([preset, options]);
+  const block = { token: "t", baseUrl: "http://127.0.0.1:9" };
+  const channels = preset in OPTIONS ? {} : { [preset]: block };
+  const used = uses.get(key) ?? usePreset(preset, { ...OPTIONS[preset], ...options }, channels);
+  uses.set(key, used);
+  return used;
+}
+
+test.each(BOUND)("each sample of %s counts in its own place only", async (preset) => {
+  const places = new Set<string>();
+  for (const { name, payload, headers } of readSamples(preset)) {
+    const send = async (options?: object) => [name, await (await use(preset, options))(payload, headers)] as const;
+    const skipped = [name, { actions: [], reason: expect.stringMatching(REASON) }];
+    expect(await send({ place: ELSEWHERE[preset] ?? "acme-elsewhere" })).toMatchObject(skipped);
+    const place = PLACES[preset]?.(payload);
+    if (place === undefined) {
+      expect(await send({ place: "*" })).toMatchObject([name, { reason: "it names no place, so it is not in place" }]);
+      continue;
+    }
+    places.add(place);
+    expect(withoutIds(await send({ place }))).toEqual(withoutIds(await send()));
+    expect(await send({ place: ["*", `!${place}`] })).toMatchObject(skipped);
+  }
+  expect(places.size).toBeGreaterThan(0);
+});
+
+function withoutIds(result: readonly [string, Resolution]): unknown {
+  return JSON.parse(JSON.stringify(result).replaceAll(/hook:[0-9a-f-]{36}/g, "hook:<id>"));
+}
+
+const READING = BOUND.filter((name) => readPreset(name).preset.reads);
+
+describe.each(READING)("what %s reads", (preset) => {
+  const calls = Object.entries(readPreset(preset).preset.reads?.calls ?? {});
+  const context = calls.map(([name]) => name);
+
+  test("each read says which of its arguments is the place", () => {
+    expect(calls.filter(([, { account }]) => account === undefined)).toEqual([]);
+  });
+
+  test("is about the place of the event, whatever a field says", async () => {
+    let read = 0;
+    const options = { events: ["*"], context, channel: "source" };
+    const free = await use(preset, options);
+    for (const { name, payload, headers } of readSamples(preset)) {
+      const place = PLACES[preset]?.(payload);
+      if (place === undefined || readsOf(await free(payload, headers)).length === 0) continue;
+      const bounded = await use(preset, { ...options, place });
+      read += readsOf(await bounded(payload, headers)).length;
+      for (const { changed, path } of listChanges(payload, ELSEWHERE[preset] ?? "acme-elsewhere/secret")) {
+        const inPlace = await bounded(changed, headers).catch(() => undefined);
+        const wrong = placesOf(preset, inPlace).filter((one) => !isAt(one, place));
+        // Without `place`, where the reply goes tells where the event is.
+        const anywhere = await free(changed, headers).catch(() => undefined);
+        const to = toText(readPath(anywhere, ["actions", "0", "to"]));
+        const contradicting = placesOf(preset, anywhere).filter((one) => to !== "" && !isAt(to, one));
+        expect([name, path, wrong, contradicting]).toEqual([name, path, [], []]);
+      }
+    }
+    expect(read).toBeGreaterThan(0);
+  }, 60_000);
+});
+
+/** The places that its reads are about. */
+function placesOf(preset: string, resolution: unknown): string[] {
+  const { calls = {} } = readPreset(preset).preset.reads ?? {};
+  return readsOf(resolution).map(({ call, args }) => toText(args[calls[call]?.account ?? ""]));
+}
+
+function isAt(one: string, place: string): boolean {
+  return (
+    one.toLowerCase() === place.toLowerCase() || (one.startsWith(place) && /^[-/#!:]/.test(one.slice(place.length)))
+  );
+}
+
+function readsOf(resolution: unknown): { call: string; args: Record<string, unknown> }[] {
+  const { actions } = toObject(resolution) as Partial<Resolution>;
+  return (actions ?? []).flatMap((action) =>
+    action.kind === "agent"
+      ? (action.context ?? []).map(({ call, arguments: args }) => ({ call: call.replace(/^.*\./, ""), args }))
+      : [],
+  );
+}
+
+/** Each text and number replaced, and the fields that say where a Slack event is added. */
+function* listChanges(payload: Payload, elsewhere: string): Generator<{ changed: Payload; path: string }> {
+  for (const path of listLeaves(payload)) {
+    const old = toText(readPath(payload, path));
+    for (const value of [elsewhere, ...(/^\d{1,5}$/.test(old) ? [`${old}/../../${elsewhere}`] : [])]) {
+      yield { changed: toObject(replaceAt(payload, path, value)), path: path.join(".") };
+    }
+  }
+  if (!isObject(payload["event"])) return;
+  for (const [key, value] of Object.entries({
+    item: { channel: elsewhere, ts: "1.1" },
+    assistant_thread: { channel_id: elsewhere, thread_ts: "1.1" },
+    channel: { id: elsewhere },
+  })) {
+    yield { changed: { ...payload, event: { ...payload["event"], [key]: value } }, path: `event.${key}` };
+  }
+  yield { changed: { ...payload, channel: { id: elsewhere } }, path: "channel" };
+}
+
+function listLeaves(value: unknown, path: string[] = []): string[][] {
+  if (Array.isArray(value))
+    return value.slice(0, 2).flatMap((item, index) => listLeaves(item, [...path, String(index)]));
+  if (isObject(value)) return Object.entries(value).flatMap(([key, child]) => listLeaves(child, [...path, key]));
+  return typeof value === "string" || typeof value === "number" ? [path] : [];
+}
