@@ -163,6 +163,8 @@ export interface Preset {
   description: string;
   /**
    * Other names under which people look for it, such as those of compatible senders. A message about an unknown preset names the preset for them.
+   *
+   * Items: A name of small letters, digits and -.
    */
   aliases?: string[];
   /**
