@@ -63,11 +63,11 @@ const SAME: Record<string, string> = {
   "timers by time, then in order": `
     const seen = [];
     const wait = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
-    setTimeout((text) => seen.push(text), 20, "20"); setTimeout(() => seen.push("1"), 1); setTimeout(() => seen.push("2nd 1"), 0);
+    setTimeout((text) => seen.push(text), 500, "500"); setTimeout(() => seen.push("1"), 1); setTimeout(() => seen.push("2nd 1"), 0);
     setTimeout(() => { seen.push("5"); Promise.resolve().then(() => seen.push("after 5")); setTimeout(() => seen.push("5+5"), 5) }, 5);
     const cleared = setTimeout(() => seen.push("never"), 3); clearTimeout(cleared);
     let ticks = 0; const every = setInterval(() => { if (++ticks === 3) clearInterval(every) }, 2);
-    await wait(50); return [seen, ticks]`,
+    await wait(600); return [seen, ticks]`,
   "setImmediate and queueMicrotask": `
     const seen = [];
     setImmediate((a, b) => seen.push(a + b), "im", "mediate"); queueMicrotask(() => seen.push("microtask")); seen.push("now");
