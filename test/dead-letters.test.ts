@@ -63,15 +63,16 @@ describe("a run that failed permanently", () => {
     expect(await service.api("/api/dead-letters")).toEqual({ deadLetters: [] });
   });
 
-  test("can be dropped: it leaves the list, and its event is done", async () => {
+  test("can be dropped: it leaves the list, and its event is canceled", async () => {
     const { eventId, runId } = await failRun();
     expect(await call("DELETE", `/api/dead-letters/${runId}`)).toEqual({ status: 200, ok: true });
     expect(await service.api("/api/dead-letters")).toEqual({ deadLetters: [] });
     expect(await service.api(`/api/events/${eventId}`)).toMatchObject({
-      status: "done",
-      runs: [{ id: runId, state: "dropped" }],
+      status: "canceled",
+      outcome: expect.stringMatching(/^turn canceled: /),
+      runs: [{ id: runId, state: "canceled" }],
     });
-    expect(await service.api("/api/runs?state=dropped")).toMatchObject({ runs: [{ id: runId }] });
+    expect(await service.api("/api/runs?state=canceled")).toMatchObject({ runs: [{ id: runId }] });
     expect(await call("DELETE", `/api/dead-letters/${runId}`)).toEqual({ status: 404, ok: false });
     expect(await call("POST", `/api/dead-letters/${runId}/retry`)).toEqual({ status: 404, ok: false });
   });
@@ -96,7 +97,10 @@ test("a failed delivery can be retried, fails again, and can be dropped", async 
   // Its channel still fails, so it is dead-lettered again.
   await expect.poll(async () => (await service.api("/api/dead-letters")).deadLetters).toHaveLength(1);
   expect(await call("DELETE", path)).toEqual({ status: 200, ok: true });
-  expect(await service.api(`/api/events/${body.eventId}`)).toMatchObject({ status: "done" });
+  expect(await service.api(`/api/events/${body.eventId}`)).toMatchObject({
+    status: "canceled",
+    outcome: expect.stringContaining("imessage +15551234567 canceled: "),
+  });
 });
 
 test("failures of a kind are a group, and an action takes those that its preview counted", async () => {

@@ -22,6 +22,15 @@ beforeEach(async () => {
         mappings: [
           ...mappings,
           {
+            id: "each",
+            match: { path: "each" },
+            forEach: "items",
+            messageTemplate: "{{item}}",
+            sessionKey: "each:{{item}}",
+            model: "{{item}}/x",
+            deliver: false,
+          },
+          {
             id: "bell",
             match: { path: "bell" },
             action: "wake",
@@ -40,6 +49,14 @@ beforeEach(async () => {
   });
 });
 afterEach(() => service.close());
+
+test("an event of several turns counts those that were canceled, and is not done", async () => {
+  const { body } = await service.post("each", { items: ["cat", "slow", "slow"] });
+  const { eventId, runIds } = body;
+  for (const id of runIds.slice(1)) expect((await post(`/api/runs/${id}/cancel`)).status).toBe(200);
+  expect(await service.settled(eventId)).toMatchObject({ status: "canceled", outcome: "3 turns: 2 canceled" });
+  expect((await service.api("/api/events?status=canceled")).events).toMatchObject([{ id: eventId }]);
+});
 
 const ARGOCD = ["argocd-failed", "argocd-other", "second-failed", "second-other"];
 
@@ -62,11 +79,11 @@ test("a canceled turn ends at once without a reply, and the main session says so
   expect(await service.settled(next.eventId)).toMatchObject({ status: "done" });
   const event = await service.settled(slow.eventId);
   expect(event).toMatchObject({
-    status: "done",
+    status: "canceled",
     outcome: "turn canceled",
     deliveries: [],
   });
-  expect(event.runs).toMatchObject([{ state: "dropped", error: "canceled" }]);
+  expect(event.runs).toMatchObject([{ state: "canceled", error: "canceled" }]);
   const { entries } = await service.api("/api/sessions/main");
   expect(entries.map(({ text }: { text: string }) => text).join()).toContain("An operator canceled this turn.");
 
@@ -102,7 +119,7 @@ test("a paused mapping accepts requests, its turns wait and say so, and resuming
   const { mappings } = await service.api("/api/mappings");
   expect(mappings.map(({ pausedSince }: { pausedSince?: string }) => pausedSince !== undefined)).toEqual([
     true,
-    ...Array.from({ length: 6 }, () => false),
+    ...Array.from({ length: 7 }, () => false),
   ]);
 
   expect(await ask("hooks", "resume", "one", "--json")).toEqual({ id: "one", mappings: ["one"] });

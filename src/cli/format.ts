@@ -108,7 +108,9 @@ export function formatOutcome({ outcome, status }: Pick<EventView, "outcome" | "
   const line = toExcerpt(outcome, MAX_OUTCOME);
   if (status === "failed" || status === "dead") return style("red", line);
   if (status === "rejected") return style("yellow", line);
-  return status === "skipped" ? style("dim", line) : line.replace(/ ✓$/, ` ${style("green", "✓")}`);
+  return status === "skipped" || status === "canceled"
+    ? style("dim", line)
+    : line.replace(/ ✓$/, ` ${style("green", "✓")}`);
 }
 
 const MAX_OUTCOME = 120;

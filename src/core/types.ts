@@ -283,25 +283,26 @@ export interface HttpResponse {
   body?: unknown;
 }
 
-export const EVENT_STATUSES = ["accepted", "skipped", "rejected", "done", "failed", "dead"] as const;
+export const EVENT_STATUSES = ["accepted", "skipped", "rejected", "done", "failed", "dead", "canceled"] as const;
 /**
  * accepted: committed, in progress · skipped: no action · rejected: refused with a 4xx · done · failed: the transform
- * failed, nothing was dispatched · dead: a run or delivery failed permanently, until an operator retries or drops it.
+ * failed, nothing was dispatched · dead: a run or delivery failed permanently, until an operator retries or drops it ·
+ * canceled: nothing failed, and an operator canceled a run or dropped a dead letter.
  */
 export type EventStatus = (typeof EVENT_STATUSES)[number];
 
-export const RUN_STATES = ["ready", "queued", "running", "held", "done", "dead", "dropped"] as const;
+export const RUN_STATES = ["ready", "queued", "running", "held", "done", "dead", "canceled"] as const;
 /**
  * ready: starts once it is due · queued: behind another run of its session · running · held: does not start until it is
- * released, and its session waits behind it · done · dead: failed permanently · dropped: canceled, or
- * dead and dismissed by an operator.
+ * released, and its session waits behind it · done · dead: failed permanently · canceled: by an
+ * operator, also after it was dead.
  */
 export type RunState = (typeof RUN_STATES)[number];
 
-export const DELIVERY_STATES = ["pending", "queued", "sending", "sent", "skipped", "failed", "dropped"] as const;
+export const DELIVERY_STATES = ["pending", "queued", "sending", "sent", "skipped", "failed", "canceled"] as const;
 /**
  * pending: ready, or waiting for its next attempt · queued: behind another to the same recipient · sending · sent ·
- * skipped: there is nowhere to send it, or nothing left to send · failed: permanently · dropped: failed, and dismissed by
+ * skipped: there is nowhere to send it, or nothing left to send · failed: permanently · canceled: failed, and dropped by
  * an operator.
  */
 export type DeliveryState = (typeof DELIVERY_STATES)[number];

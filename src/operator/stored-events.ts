@@ -105,7 +105,7 @@ export async function* readPages<Row extends { id: string }>(
 }
 
 /** The part of a summary that becomes one line. */
-export type Outcome = Pick<EventSummary, "failure" | "open" | "dead" | "run" | "delivery">;
+export type Outcome = Pick<EventSummary, "failure" | "open" | "dead" | "canceled" | "run" | "delivery">;
 
 export interface OutcomeView {
   /** The result of the event in one line: `turn 3.2 s → slack C01 ✓`. It may quote a driver or a sender. */
@@ -148,11 +148,12 @@ function statusOf(code: string): string {
   return known[code] ? `${known[code].status}: ` : "";
 }
 
-function describeTurns({ run, delivery, actions, open, dead }: EventSummary, turns: number): string {
+function describeTurns({ run, delivery, actions, open, dead, canceled }: EventSummary, turns: number): string {
   if (run) return [describeRun(run), ...(delivery ? [describeDelivery(delivery)] : [])].join(" → ");
   if (actions.every(({ coalesced, kind }) => coalesced || kind === "wake")) return "joins a waiting turn";
-  const counts = [open > 0 ? `${open} in progress` : "", dead > 0 ? `${dead} failed` : ""].filter(Boolean);
-  return `${turns} turns${counts.length > 0 ? `: ${counts.join(", ")}` : " ✓"}`;
+  const counts = Object.entries({ "in progress": open, failed: dead, canceled }).filter(([, count]) => count > 0);
+  const others = counts.map(([state, count]) => `${count} ${state}`).join(", ");
+  return `${turns} turns${others === "" ? " ✓" : `: ${others}`}`;
 }
 
 type RunSummary = NonNullable<EventSummary["run"]>;
@@ -162,7 +163,7 @@ function describeRun(run: RunSummary): string {
   const { state, attempts, error, holdReason, waitingFor, waitsFor, startedAt, finishedAt } = run;
   if (state === "done") return `turn ${formatMs((finishedAt ?? 0) - (startedAt ?? 0))}`;
   if (state === "dead") return `turn failed: ${error}`;
-  if (state === "dropped") return error === "canceled" ? "turn canceled" : `turn dropped: ${error}`;
+  if (state === "canceled") return error === "canceled" ? "turn canceled" : `turn canceled: ${error}`;
   if (state === "held") return `turn held: ${holdReason}`;
   if (state === "running") return attempts > 1 ? `turn running, attempt ${attempts}` : "turn running";
   if (waitingFor !== undefined) return `waiting for ${waitingFor}: ${error}`;
@@ -175,7 +176,8 @@ function describeDelivery({ state, channel, to, route, attempts, error, others }
   const place = others > 0 ? `${name} and ${others} more` : name;
   if (state === "sent") return `${place} ✓`;
   if (state === "skipped") return `not sent: ${error}`;
-  if (state === "failed" || state === "dropped") return `${place} ✗ ${error}`;
+  if (state === "failed") return `${place} ✗ ${error}`;
+  if (state === "canceled") return `${place} canceled: ${error}`;
   return error === undefined ? `${place} …` : `${place}, attempt ${attempts} failed, will try again: ${error}`;
 }
 

@@ -140,7 +140,7 @@ function parseWait(prefer: string | undefined): number | undefined {
   return wait && Number(wait) > 0 ? Math.min(Number(wait), MAX_WAIT_SECONDS) : undefined;
 }
 
-const SETTLED: ReadonlySet<DeliveryState> = new Set(["sent", "skipped", "failed", "dropped"]);
+const SETTLED: ReadonlySet<DeliveryState> = new Set(["sent", "skipped", "failed", "canceled"]);
 
 /** OpenClaw's answer about a run that its sender has waited for: facts, and no texts. */
 interface Completion {
@@ -159,8 +159,8 @@ function toCompletion(
 ): Completion {
   const replyDisposition = reply.trim() === "" ? "empty" : isAck(reply) ? "silent" : "visible";
   const states = deliveries.map((delivery) => delivery.state);
-  const isAttempted = states.some((one) => one === "sent" || one === "failed" || one === "dropped");
-  const hasFailed = states.some((one) => one === "failed" || one === "dropped");
+  const isAttempted = states.some((one) => one === "sent" || one === "failed" || one === "canceled");
+  const hasFailed = states.some((one) => one === "failed" || one === "canceled");
   const suppressed = replyDisposition !== "visible" ? replyDisposition : action?.deliver ? undefined : "disabled";
   return {
     status: state === "done" ? "ok" : "error",
@@ -173,7 +173,7 @@ function toCompletion(
 }
 
 function hasEnded({ state }: Run): boolean {
-  return state === "done" || state === "dead" || state === "dropped";
+  return state === "done" || state === "dead" || state === "canceled";
 }
 
 /** A person who is asked is none of its sender's business. */

@@ -339,7 +339,7 @@ test("dead letters are retried and dropped, many at once", async () => {
   await page.getByText("2 will run again.").waitFor();
   // They fail again.
   await expect.poll(async () => (await service.api("/api/dead-letters")).deadLetters.length).toBe(2);
-  const runs: { attempts: number }[] = (await service.api("/api/runs?state=dropped")).runs;
+  const runs: { attempts: number }[] = (await service.api("/api/runs?state=canceled")).runs;
   expect(runs.length).toBe(1);
   // On the event itself.
   await page.getByRole("link", { name: "broken" }).first().click();

@@ -53,8 +53,8 @@ const CHANGES = [
     description: "Remove dead letters without another attempt.",
     endpoint: "DELETE /api/dead-letters/:id",
     ofGroup: "POST /api/dead-letters/drop",
-    done: "dropped",
-    key: "dropped",
+    done: "canceled",
+    key: "canceled",
   },
 ] as const;
 type DeadLetterChange = (typeof CHANGES)[number];

@@ -63,7 +63,7 @@ test("a canceled turn is aborted, its result is not kept, and its session goes o
   await expect.poll(() => aborted).toBe(1);
   await runsInState("done", 1);
   gate.open();
-  expect(await service.journal.getRun(first)).toMatchObject({ state: "dropped", error: "canceled" });
+  expect(await service.journal.getRun(first)).toMatchObject({ state: "canceled", error: "canceled" });
   const session = await service.journal.getSession("s", { limit: 10 });
   expect(session?.entries.map(({ text }) => text)).toEqual(["next", "after it"]);
 });

@@ -250,7 +250,7 @@ export interface JournalWrites {
   /** Lets held runs start that do not wait for a person; `forGood`: their claims say `released`. Gives how many. */
   releaseHeld(filter?: HeldFilter & { forGood?: boolean }): Promise<number>;
   /**
-   * Ends a hook's unfinished run for good, in whatever state it is: it is dropped, and the next of its session can start. Its
+   * Ends a hook's unfinished run for good, in whatever state it is: it is canceled, and the next of its session can start. Its
    * claim is void. A call that was sent without a result becomes unknown. False if the run has ended, or is unknown.
    */
   cancelRun(id: string, end: { finishedAt: number; error: string; entries: NewEntry[] }): Promise<boolean>;
@@ -284,7 +284,7 @@ export interface JournalWrites {
    * progress, and its event is accepted again. A delivery continues after the parts that were sent. False if unknown.
    */
   retryDeadLetter(id: string, now: number): Promise<boolean>;
-  /** Marks a dead letter as dropped; with the last of them its event is done. False if unknown. */
+  /** Marks a dead letter as canceled; with the last of them its event is canceled. False if unknown. */
   dropDeadLetter(id: string): Promise<boolean>;
 }
 

@@ -61,6 +61,7 @@ export function toEventSummary(row: Row): EventSummary {
     failure,
     open: integer(row.open),
     dead: integer(row.dead),
+    canceled: integer(row.canceled),
   };
 }
 

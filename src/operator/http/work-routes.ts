@@ -147,7 +147,7 @@ export function createWorkRoutes({ journal, cancel }: RouteServices): RoutesOf<W
     "POST /api/dead-letters/:id/retry": changing("dead letter", "Gives a dead letter all its attempts again.", (id) =>
       journal.retryDeadLetter(id, Date.now()),
     ),
-    "DELETE /api/dead-letters/:id": changing("dead letter", "Marks a dead letter as dropped.", (id) =>
+    "DELETE /api/dead-letters/:id": changing("dead letter", "Marks a dead letter as canceled.", (id) =>
       journal.dropDeadLetter(id),
     ),
   };

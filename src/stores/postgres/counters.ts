@@ -1,50 +1,47 @@
 import { ADD_TO_SPENT, toSpent } from "../../core/journal/writes/spend.ts";
-import type { Used } from "../../core/journal/writes/writer.ts";
+import type { CountChange, Used } from "../../core/journal/writes/writer.ts";
 import type { TransactionSql } from "./database.ts";
 import { type Batch } from "./transaction.ts";
 import { toJson } from "./text.ts";
 
-/**
- * `open` counts an event's unfinished runs and deliveries, `dead` those that failed permanently. Work that ends
- * with a run ends for the event of the run and for those that joined it.
- */
-interface CountChange {
+/** Work that ends with a run ends for the event of the run and for those that joined it. */
+interface RunCountChange extends CountChange {
   event_id: string | undefined;
   /** Each only once. */
   run_id: string;
-  open: number;
-  dead: number;
 }
 
-/** Together with the commit. With the last open one an event is done or dead. */
-export function updateEventCounts({ withCommit }: TransactionSql, changes: CountChange[]): void {
-  const ofEvents = changes.filter(
-    (change) => change.event_id !== undefined && (change.open !== 0 || change.dead !== 0),
-  );
+/** Together with the commit. */
+export function updateEventCounts({ withCommit }: TransactionSql, changes: RunCountChange[]): void {
+  const ofEvents = changes
+    .filter((change) => change.event_id !== undefined && (change.open !== 0 || change.dead !== 0))
+    .map((change) => ({ canceled: 0, ...change }));
   if (ofEvents.length > 0) withCommit(UPDATE_COUNTS, [toJson(ofEvents)]);
 }
 
 /**
  * The statement that adds changes to the counts. Sorted, so that two transactions cannot wait for each other in a circle.
- * @param change - rows of `CountChange`
+ * @param change - rows of `RunCountChange`
  */
 export const addToCounts = (change: string): string => `
   WITH affected AS (
-    SELECT run_id, event_id AS id, open, dead FROM ${change}
+    SELECT run_id, event_id AS id, open, dead, canceled FROM ${change}
     UNION
-    SELECT run_id, joined.event_id, open, dead FROM ${change} AS change
+    SELECT run_id, joined.event_id, open, dead, canceled FROM ${change} AS change
     CROSS JOIN LATERAL (SELECT event_id FROM hookline.joined_events WHERE joined_events.run_id = change.run_id OFFSET 0) AS joined),
-  total AS (SELECT id, sum(open)::integer AS open, sum(dead)::integer AS dead FROM affected GROUP BY id),
+  total AS (SELECT id, sum(open)::integer AS open, sum(dead)::integer AS dead, sum(canceled)::integer AS canceled
+    FROM affected GROUP BY id),
   locked AS (
     SELECT id FROM hookline.event_states WHERE id = ANY(ARRAY(SELECT id FROM total)) ORDER BY id FOR UPDATE)
   UPDATE hookline.event_states AS state SET open = state.open + total.open, dead = state.dead + total.dead,
-    status = CASE WHEN state.open + total.open > 0 THEN 'accepted'
-      WHEN state.dead + total.dead > 0 THEN 'dead' ELSE 'done' END
+    canceled = state.canceled + total.canceled,
+    status = CASE WHEN state.open + total.open > 0 THEN 'accepted' WHEN state.dead + total.dead > 0 THEN 'dead'
+      WHEN state.canceled + total.canceled > 0 THEN 'canceled' ELSE 'done' END
   FROM total WHERE state.id = ANY(ARRAY(SELECT id FROM locked)) AND state.id = total.id`;
 
 const UPDATE_COUNTS = `
   WITH change AS MATERIALIZED (
-    SELECT * FROM json_to_recordset($1::json) AS row (event_id uuid, run_id uuid, open integer, dead integer)),
+    SELECT * FROM json_to_recordset($1::json) AS row (event_id uuid, run_id uuid, open integer, dead integer, canceled integer)),
   counted AS (${addToCounts("change")} RETURNING 1)
   SELECT count(*) FROM counted`;
 

@@ -92,7 +92,7 @@ function toBatch(ends: RunEnd[], clockOffsetMs: number): Batch {
        error_group = row.error_group, outcome = row.outcome
      FROM run_end AS row WHERE runs.id = ANY(ARRAY(SELECT id FROM run_end)) AND runs.id = row.id AND runs.claims = row.token
        AND runs.state = row.claimed
-     RETURNING runs.id, runs.id AS run_id, event_id, hook, mapping, session_key, row.open, row.dead`,
+     RETURNING runs.id, runs.id AS run_id, event_id, hook, mapping, session_key, row.open, row.dead, 0 AS canceled`,
   );
   batch.addOver(
     "promoted",

@@ -45,7 +45,8 @@ const VERSION_1 = `
     status text NOT NULL,
     received_at bigint NOT NULL,
     open integer NOT NULL,            -- its runs and deliveries that are not finished
-    dead integer NOT NULL             -- its runs and deliveries that failed permanently
+    dead integer NOT NULL,            -- its runs and deliveries that failed permanently
+    canceled integer NOT NULL DEFAULT 0  -- its runs and deliveries that were canceled
   ) WITH (fillfactor = 70);
   CREATE INDEX event_states_hook ON hookline.event_states (hook, id);
   CREATE INDEX event_states_status ON hookline.event_states (status, id);
@@ -65,7 +66,7 @@ const VERSION_1 = `
   CREATE INDEX runs_arrived ON hookline.runs (mapping, due_at) WHERE ${READY} AND not_before IS NOT NULL;
   CREATE INDEX runs_running ON hookline.runs (mapping) WHERE state = 'running';
   CREATE INDEX runs_session ON hookline.runs (session_key, seq) WHERE finished_at IS NULL;
-  CREATE INDEX runs_waiting ON hookline.runs (state, id) WHERE state IN ('queued', 'held', 'dead', 'dropped');
+  CREATE INDEX runs_waiting ON hookline.runs (state, id) WHERE state IN ('queued', 'held', 'dead', 'canceled');
   CREATE INDEX runs_loose ON hookline.runs (finished_at) WHERE event_id IS NULL;
 
   CREATE TABLE hookline.joined_events (  -- what a coalesced run holds beside its own event
@@ -104,7 +105,7 @@ const VERSION_1 = `
   CREATE INDEX deliveries_arrived ON hookline.deliveries (due_at) WHERE ${PENDING} AND not_before IS NOT NULL;
   CREATE INDEX deliveries_recipient ON hookline.deliveries (channel, recipient, seq) WHERE finished_at IS NULL;
   CREATE INDEX deliveries_waiting ON hookline.deliveries (state, id)
-    WHERE state IN ('queued', 'sending', 'skipped', 'failed', 'dropped');
+    WHERE state IN ('queued', 'sending', 'skipped', 'failed', 'canceled');
 
   CREATE TABLE hookline.routes (
     channel text NOT NULL,

@@ -1,5 +1,5 @@
 import { integer } from "../../core/journal/rows.ts";
-import type { Origin } from "../../core/journal/writes/writer.ts";
+import type { CountChange, Origin } from "../../core/journal/writes/writer.ts";
 import type { Database } from "./database.ts";
 
 /** Counts in the `totals` row, so that no query counts a million rows. */
@@ -83,15 +83,6 @@ const ADD_TO_TOTALS = `
   UPDATE OR FAIL totals SET events = events + ?, pending_runs = pending_runs + ?, pending_deliveries = pending_deliveries + ?,
     pending_system_events = pending_system_events + ?, last_seq = ?`;
 
-/**
- * `open` counts the unfinished runs and deliveries of an event, `dead` those that failed permanently. With the last open one
- * it is done or dead.
- */
-interface CountChange {
-  open: number;
-  dead: number;
-}
-
 /** Changes the counts of a run's event, and of those that joined it. */
 export function updateRunCounts(database: Database, run: { seq: number; eventSeq: number }, change: CountChange): void {
   const joined = database.all("SELECT event_seq FROM joined_events WHERE run_seq = ?", run.seq);
@@ -116,10 +107,11 @@ export function updateCountsOf(database: Database, { eventId, runId }: Origin, c
 }
 
 /** Two actions of one event can be in one run, which counts once. */
-function updateCounts(database: Database, eventSeqs: number[], { open, dead }: CountChange): void {
-  for (const seq of new Set(eventSeqs)) database.run(UPDATE_COUNTS, open, dead, seq);
+function updateCounts(database: Database, eventSeqs: number[], { open, dead, canceled = 0 }: CountChange): void {
+  for (const seq of new Set(eventSeqs)) database.run(UPDATE_COUNTS, open, dead, canceled, seq);
 }
 
 const UPDATE_COUNTS = `
-  UPDATE OR FAIL events SET open = open + ?1, dead = dead + ?2,
-    status = CASE WHEN open + ?1 > 0 THEN 'accepted' WHEN dead + ?2 > 0 THEN 'dead' ELSE 'done' END WHERE seq = ?3`;
+  UPDATE OR FAIL events SET open = open + ?1, dead = dead + ?2, canceled = canceled + ?3,
+    status = CASE WHEN open + ?1 > 0 THEN 'accepted' WHEN dead + ?2 > 0 THEN 'dead' WHEN canceled + ?3 > 0 THEN 'canceled'
+      ELSE 'done' END WHERE seq = ?4`;

@@ -29,6 +29,7 @@ const VERSION_1 = `
     status TEXT NOT NULL,
     open INTEGER NOT NULL,            -- its runs and deliveries that are not finished
     dead INTEGER NOT NULL,            -- its runs and deliveries that failed permanently
+    canceled INTEGER NOT NULL DEFAULT 0,  -- its runs and deliveries that were canceled
     received_at INTEGER NOT NULL,
     detail TEXT NOT NULL              -- JSON: EventDetail
   ) STRICT;

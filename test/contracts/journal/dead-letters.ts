@@ -79,12 +79,13 @@ export function describeDeadLetters(open: OpenJournal): void {
       expect(await journal.dropDeadLetter(delivery.id)).toBe(true);
       expect(await journal.listDeadLetters({ limit: 10 })).toEqual([]);
       expect(await journal.getEvent(run.eventId)).toMatchObject({
-        status: "done",
-        runs: [{ state: "dropped", error: "no" }],
+        status: "canceled",
+        canceled: 1,
+        runs: [{ state: "canceled", error: "no" }],
       });
       expect(await journal.getEvent(delivery.eventId)).toMatchObject({
-        status: "done",
-        deliveries: [{ state: "dropped", error: "gone" }],
+        status: "canceled",
+        deliveries: [{ state: "canceled", error: "gone" }],
       });
     });
 
@@ -99,7 +100,7 @@ export function describeDeadLetters(open: OpenJournal): void {
       await journal.dropDeadLetter(actions[0]!.runId);
       expect(await journal.getEvent(event.id)).toMatchObject({ status: "dead" });
       await journal.dropDeadLetter(actions[1]!.runId);
-      expect(await journal.getEvent(event.id)).toMatchObject({ status: "done" });
+      expect(await journal.getEvent(event.id)).toMatchObject({ status: "canceled", dead: 0, canceled: 2 });
     });
 
     test("unknown, unfinished, done and dropped work is not a dead letter", async () => {

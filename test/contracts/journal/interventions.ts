@@ -37,7 +37,7 @@ export function describeInterventions(open: OpenJournal): void {
       expect(await journal.cancelRun(target, { ...END, entries })).toBe(false);
 
       expect(await journal.getRun(target)).toMatchObject({
-        state: "dropped",
+        state: "canceled",
         error: "canceled",
         finishedAt: NOW + 5,
       });
@@ -49,7 +49,7 @@ export function describeInterventions(open: OpenJournal): void {
         limit: 1,
         ids: [(await journal.getRun(target))?.eventId ?? ""],
       });
-      expect(event).toMatchObject({ status: "done", open: 0, dead: 0 });
+      expect(event).toMatchObject({ status: "canceled", open: 0, dead: 0, canceled: 1 });
       if (state === "queued") expect(await journal.completeRun(claimOf(first), sampleOutcome())).toBe(true);
       expect(await journal.claimRuns(9, NOW)).toMatchObject([{ id: next }]);
     });
@@ -115,7 +115,7 @@ export function describeInterventions(open: OpenJournal): void {
       const ids = [await join(), await join()];
       const [run] = await journal.listRuns({ limit: 9 });
       await journal.cancelRun(run?.id ?? "", { ...END, entries: [] });
-      expect(await journal.listEvents({ limit: 9, ids })).toMatchObject([{ status: "done" }, { status: "done" }]);
+      expect(await journal.listEvents({ limit: 9, ids })).toMatchObject([{ status: "canceled" }, { status: "canceled" }]);
       await join();
       expect(await journal.listRuns({ limit: 9, state: "ready" })).toHaveLength(1);
     });
@@ -130,7 +130,7 @@ export function describeInterventions(open: OpenJournal): void {
         state: "withdrawn",
         reason: "Its run was canceled.",
       });
-      expect(await journal.getRun(run.id)).toMatchObject({ state: "dropped" });
+      expect(await journal.getRun(run.id)).toMatchObject({ state: "canceled" });
       expect(await journal.decideApproval(approval.id, { decision: "approve", by: "operator", at: NOW })).toMatchObject(
         {
           kind: "conflict",

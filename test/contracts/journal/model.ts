@@ -11,7 +11,7 @@ interface Model {
   running: Set<string>;
   held: Set<string>;
   attempts: Map<string, number>;
-  ended: Map<string, "done" | "dead" | "dropped">;
+  ended: Map<string, "done" | "dead" | "canceled">;
 }
 
 type End = { kind: "complete" | "deadLetter" | "retry" | "hold"; pick: number };
@@ -139,7 +139,7 @@ async function fix({ drops, pick }: Fix, journal: Journal, model: Model): Promis
   const fixed = await (drops ? journal.dropDeadLetter(runId) : journal.retryDeadLetter(runId, NOW));
   expect(fixed).toBe(isDead);
   if (!isDead) return;
-  if (drops) return void model.ended.set(runId, "dropped");
+  if (drops) return void model.ended.set(runId, "canceled");
   model.ended.delete(runId);
   model.attempts.set(runId, 0);
   const [head, ...others] = model.sessions.get(session) ?? [];
@@ -171,5 +171,5 @@ function waitingState(id: string, place: number, model: Model): string {
 function expectedStatus(event: EventSummary, model: Model): string {
   const ends = event.actions.map(({ runId = "" }) => model.ended.get(runId));
   if (ends.includes(undefined)) return "accepted";
-  return ends.includes("dead") ? "dead" : "done";
+  return ["dead", "canceled"].find((end) => ends.some((other) => other === end)) ?? "done";
 }

@@ -125,6 +125,7 @@ export async function countEvents(reader: Reader, max: number): Promise<Record<E
     done: of("done"),
     failed: of("failed"),
     dead: of("dead"),
+    canceled: of("canceled"),
   };
 }
 

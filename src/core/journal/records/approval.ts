@@ -93,8 +93,7 @@ export const MAX_OPEN = 20;
 /** Why one of them is denied. */
 export const TOO_MANY_OPEN = `${MAX_OPEN} questions of this mapping are open already`;
 
-/** Why the questions of a dropped run are withdrawn. */
-export const RUN_DROPPED = "The run was dropped.";
+/** Why the questions of a canceled run are withdrawn. */
 export const RUN_CANCELED = "Its run was canceled.";
 
 /** How long a code names the same question. */

@@ -161,9 +161,10 @@ export interface EventSummary extends Pick<
 > {
   status: EventStatus;
   actions: ActionReceipt[];
-  /** How many of its runs and deliveries are unfinished, and how many failed permanently. */
+  /** How many of its runs and deliveries are unfinished, failed permanently, and were canceled. */
   open: number;
   dead: number;
+  canceled: number;
   /**
    * If its actions have one run in all: that run, and one of its deliveries: a failed, else an unfinished, else the newest.
    * `others`: how many more are in the same state.

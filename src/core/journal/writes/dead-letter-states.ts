@@ -1,5 +1,5 @@
 import { isId } from "../../shared/id.ts";
-import { RUN_DROPPED } from "../records/approval.ts";
+import { RUN_CANCELED } from "../records/approval.ts";
 import { text } from "../rows.ts";
 import { withdrawApprovals } from "./approval-states.ts";
 import { type Origin, recipientLockOf, sessionLock, toOrigin, type Work, type Writer } from "./writer.ts";
@@ -22,7 +22,7 @@ export function* dropDeadLetter(writer: Writer, id: string): Work<boolean> {
   const isRun = letter.kind === "run";
   if ((yield* writer.run(isRun ? DROP_RUN : DROP_DELIVERY, [id])) === 0) return false;
   yield* endLetter(writer, letter, 0);
-  if (isRun) yield* withdrawApprovals(writer, { runId: id }, RUN_DROPPED);
+  if (isRun) yield* withdrawApprovals(writer, { runId: id }, RUN_CANCELED);
   return true;
 }
 
@@ -33,7 +33,7 @@ interface Letter extends Origin {
 
 /** Its event has one dead letter less. */
 function* endLetter(writer: Writer, { id, runId, eventId }: Letter, open: 0 | 1): Work<void> {
-  writer.count({ runId, eventId }, { open, dead: -1 });
+  writer.count({ runId, eventId }, { open, dead: -1, canceled: 1 - open });
   yield* writer.report([{ kind: "dead-letter", id, eventId, isDead: false, runId }]);
 }
 
@@ -68,6 +68,6 @@ const REQUEUE_DELIVERY = `
       THEN 'queued' ELSE 'pending' END
   WHERE id = $1 AND state = 'failed'`;
 
-const DROP_RUN = "UPDATE hookline.runs SET state = 'dropped' WHERE id = $1 AND state = 'dead' AND kind = 'hook'";
+const DROP_RUN = "UPDATE hookline.runs SET state = 'canceled' WHERE id = $1 AND state = 'dead' AND kind = 'hook'";
 
-const DROP_DELIVERY = "UPDATE hookline.deliveries SET state = 'dropped' WHERE id = $1 AND state = 'failed'";
+const DROP_DELIVERY = "UPDATE hookline.deliveries SET state = 'canceled' WHERE id = $1 AND state = 'failed'";

@@ -178,20 +178,20 @@ export function* cancelRun(
   yield* writer.insertEntries(entries);
   yield* withdrawApprovals(writer, { runId: id }, RUN_CANCELED);
   writer.addToTotals({ runs: -1 });
-  writer.count({ runId: id, eventId }, { open: -1, dead: 0 });
+  writer.count({ runId: id, eventId }, { open: -1, dead: 0, canceled: 1 });
   // A queued run is not the one that the others of its session wait for.
   if (before.state !== "queued" && (yield* run(PROMOTE_NEXT, [sessionKey])) > 0) writer.announce("run");
   if (before.state === "running") writer.announce("cancel");
-  yield* writer.report([{ kind: "run", id, eventId, state: "dropped" }]);
+  yield* writer.report([{ kind: "run", id, eventId, state: "canceled" }]);
   return true;
 }
 
 /** Another token makes the last claim void. */
 const CANCEL_RUN = `
-  UPDATE hookline.runs SET state = 'dropped', claims = 0, coalesce_key = NULL, not_before = NULL, hold_reason = NULL,
+  UPDATE hookline.runs SET state = 'canceled', claims = 0, coalesce_key = NULL, not_before = NULL, hold_reason = NULL,
     finished_at = $2, error = $3 WHERE id = $1`;
 
-const WAS_CANCELED = "SELECT 1 FROM hookline.runs WHERE id = $1 AND state = 'dropped' AND finished_at = $2";
+const WAS_CANCELED = "SELECT 1 FROM hookline.runs WHERE id = $1 AND state = 'canceled' AND finished_at = $2";
 
 const PROMOTE_NEXT = `
   UPDATE hookline.runs SET state = 'ready' WHERE state = 'queued' AND id =

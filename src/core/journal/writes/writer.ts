@@ -54,8 +54,8 @@ export interface Writer {
   /** Reports each change, and after it the event of its run and those that joined it. */
   report(reports: ChangeReport[]): Work<void>;
 
-  /** Adds to the unfinished and the dead parts of the event of a run, and of those that joined it. */
-  count(origin: Origin, change: { open: number; dead: number }): void;
+  /** Adds to the counts of the event of a run, and of those that joined it. */
+  count(origin: Origin, change: CountChange): void;
   /** Adds to the totals that SQLite keeps. */
   addToTotals(totals: { runs?: number; deliveries?: number; systemEvents?: number }): void;
   /** With their reports. The caller counts them. */
@@ -64,6 +64,17 @@ export interface Writer {
   insertEntries(entries: NewEntry[]): Work<void>;
   /** Records a heartbeat. False if it was recorded before. */
   insertHeartbeat(run: HeartbeatEnd): Work<boolean>;
+}
+
+/**
+ * `open` counts the unfinished runs and deliveries of an event, `dead` those that failed permanently, `canceled` those that an
+ * operator canceled or dropped. With the last open one it is dead, else canceled, else done.
+ */
+export interface CountChange {
+  open: number;
+  dead: number;
+  /** Default: 0. */
+  canceled?: number;
 }
 
 /** The run and the event of a run or a delivery. */

@@ -107,7 +107,7 @@ function RunSteps({ run }: { run: RunView }): JSX.Element {
   const last = failedAttempts.find(({ endedAt }) => endedAt !== undefined && endedAt === finishedAt);
   const firstAt = earlier[0]?.n === 1 ? earlier[0].startedAt : startedAt;
   const isWaiting = state === "ready" || state === "queued" || state === "held";
-  const tone = state === "done" ? "good" : state === "dead" || state === "dropped" ? "bad" : error ? "warn" : "live";
+  const tone = state === "done" ? "good" : state === "dead" || state === "canceled" ? "bad" : error ? "warn" : "live";
   return (
     <>
       {firstAt !== undefined && <Step name="Waited" ms={msBetween(createdAt, firstAt)} at={firstAt} tone="good" />}
@@ -242,7 +242,7 @@ function DeliveryStep({ delivery }: { delivery: DeliveryView }): JSX.Element {
   const { state, channel, to, route, attempts, partsSent, startedAt, sentAt, error, warnings } = delivery;
   const { failedAttempts = [] } = delivery;
   const sentBy = route?.channel ?? channel;
-  const hasEnded = state === "failed" || state === "dropped";
+  const hasEnded = state === "failed" || state === "canceled";
   const earlier = hasEnded ? failedAttempts.slice(0, -1) : failedAttempts;
   const tone = state === "sent" ? "good" : state === "failed" ? "bad" : error ? "warn" : "live";
   return (

@@ -143,7 +143,7 @@ function Letters({ letters, isFiltered, reload }: LettersProps): JSX.Element {
   const chosen = letters.filter(({ id }) => selected.has(id));
   const finish = (treatment: Treatment, failed: string[]): void => {
     setSelected(new Set(failed));
-    const done = `${chosen.length - failed.length} ${treatment === "retry" ? "will run again" : "dropped"}`;
+    const done = `${chosen.length - failed.length} ${treatment === "retry" ? "will run again" : "canceled"}`;
     notify(failed.length > 0 ? `${done}, ${failed.length} failed.` : `${done}.`, failed.length > 0 ? "bad" : "good");
     reload();
   };

@@ -97,7 +97,7 @@ function FilterBar({ filter }: { filter: Filter }): JSX.Element {
   );
 }
 
-const SHOWN: readonly EventStatus[] = ["accepted", "done", "skipped", "rejected", "failed", "dead"];
+const SHOWN: readonly EventStatus[] = ["accepted", "done", "skipped", "rejected", "failed", "dead", "canceled"];
 /** Unfinished turns, as the list of runs filters them. */
 const TURNS = [
   ["running", ["running"]],
