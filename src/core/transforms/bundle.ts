@@ -2,7 +2,8 @@ import path from "node:path";
 import { isInstalled } from "../shared/system/files.ts";
 import { type BuildError, type CommonOptions, type Metafile, runEsbuild } from "./esbuild.ts";
 import { parentsOf, type SourceBoundary } from "./source-boundary.ts";
-import { createSourceGate, explainError, findMissing } from "./source-gate.ts";
+import { createSourceGate } from "./source-gate.ts";
+import { explainErrors, findMissing, unresolvedOf } from "./unresolved.ts";
 
 /** A module to bundle with everything that it imports. */
 export interface BundleRequest {
@@ -83,22 +84,30 @@ async function build(requests: BundleRequest[]): Promise<Bundled[]> {
   const { root } = boundary;
   const entries = [...new Set(requests.map(({ file }) => file))];
   const texts = new Map<string, string>();
-  const { result, errors } = await runEsbuild({
-    ...options,
-    conditions: CONDITIONS,
-    entryPoints: entries.map((file, index) => ({ in: file, out: toName(index) })),
-    absWorkingDir: root,
-    nodePaths: [],
-    outdir: root,
-    sourcesContent: false,
-    plugins: [
-      createSourceGate({ boundary, texts, drafts: new Map(requests.map(({ file, draft }) => [file, draft])), options }),
-    ],
-  });
+  const drafts = new Map(requests.map(({ file, draft }) => [file, draft]));
+  const start = (missing?: ReadonlySet<string>): ReturnType<typeof runEsbuild> =>
+    runEsbuild({
+      ...options,
+      conditions: CONDITIONS,
+      entryPoints: entries.map((file, index) => ({ in: file, out: toName(index) })),
+      absWorkingDir: root,
+      nodePaths: [],
+      outdir: root,
+      sourcesContent: false,
+      plugins: [createSourceGate({ boundary, texts, drafts, options, missing })],
+    });
+  const { result, errors } = await start();
   if (result === undefined) {
     const missing = errors.flatMap((error) => findMissing(error, root) ?? []);
     const inputs = [...entries, ...texts.keys(), ...missing];
-    return requests.map(() => ({ inputs, errors: errors.map(explainError) }));
+    if (requests.length > 1) return requests.map(() => ({ inputs, errors }));
+    const explained = explainErrors(errors, {
+      root,
+      inputs: await findInputs(errors, start),
+      entries: entries.map((file) => toInputName(file, root)),
+      texts,
+    });
+    return requests.map(() => ({ inputs, errors: explained }));
   }
   const outputs = new Map(
     result.outputFiles.map(({ path: file, contents: { buffer, byteOffset, length } }) => [
@@ -123,6 +132,16 @@ async function build(requests: BundleRequest[]): Promise<Bundled[]> {
     const compiled = { code: read(`${name}.js`), sourceMap, inputs };
     return { compiled, uses: [...new Set(graph.flatMap(({ uses }) => uses))], errors: [] };
   });
+}
+
+/** Which file imports which, if imports inside of packages are all that is missing: esbuild says so only of a build that succeeds. */
+async function findInputs(
+  errors: BuildError[],
+  start: (missing: ReadonlySet<string>) => ReturnType<typeof runEsbuild>,
+): Promise<Metafile["inputs"] | undefined> {
+  const missing = new Set(errors.flatMap((error) => unresolvedOf(error) ?? []));
+  const isInPackage = errors.some(({ location }) => location !== null && isInstalled(location.file));
+  return isInPackage && missing.size > 0 ? (await start(missing)).result?.metafile.inputs : undefined;
 }
 
 /** The name of an output. Nothing is written under it. */

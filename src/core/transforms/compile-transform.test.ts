@@ -123,7 +123,9 @@ describe("a transform that compiles", () => {
 
   test("is not affected by a tsconfig in the folder", async () => {
     folder.write("tsconfig.json", '{ "compilerOptions": { "paths": { "fake": ["/etc/hostname"] } } }');
-    expect((await refuse('import "fake"; export default 1;')).message).toContain("not installed");
+    expect((await refuse('import "fake"; export default 1;')).message).toContain(
+      "paths of a tsconfig.json are not used",
+    );
   });
 });
 
@@ -348,6 +350,76 @@ describe("the compile boundary", () => {
     folder.write("node_modules/@acme/jwt/index.js", 'module.exports = require("crypto");');
     const { message } = await refuse('import jwt from "@acme/jwt";\nexport default jwt;');
     expect(message).toMatch(/^The package "@acme\/jwt" needs "crypto", which is part of Node: /);
+  });
+
+  test("one problem for each package that the author imports, with the line and the chain", async () => {
+    const install = (name: string, code: string, main = "index.js"): void => {
+      mkdirSync(path.join(folder.root, "node_modules", name), { recursive: true });
+      folder.write(`node_modules/${name}/package.json`, JSON.stringify({ name, main }));
+      folder.write(`node_modules/${name}/${main}`, code);
+    };
+    install("token", 'require("jws"); require("./part.js"); module.exports = require("node:crypto");');
+    folder.write("node_modules/token/part.js", 'require("util"); require("ms-not-there");');
+    install("jws", 'require("stream"); require("util"); require("jwa");');
+    install("jwa", 'require("crypto"); require("buffer");');
+    install("mailer", 'require("net");');
+    folder.write("helper.ts", 'import "mailer";\nexport const help = 1;');
+    const code = [
+      "// token",
+      'import { help } from "./helper.ts";',
+      'import token from "token";',
+      "export default [help, token];",
+    ];
+    const file = folder.write("main.ts", code.join("\n"));
+    const { problems } = await compileTransform(folder.specify(file));
+    expect(
+      problems.map(({ message, file: at, line, column }) => [path.basename(at ?? ""), line, column, message]),
+    ).toEqual([
+      [
+        "helper.ts",
+        1,
+        8,
+        expect.stringMatching(/^The package "mailer" needs "net", which is part of Node: .*browsers\.$/),
+      ],
+      [
+        "main.ts",
+        3,
+        19,
+        expect.stringMatching(
+          /^The package "token" needs "buffer", "crypto", "stream", and "util", which are parts of Node: .* Imported by token → jws, token → jws → jwa\.$/,
+        ),
+      ],
+      [
+        "main.ts",
+        3,
+        19,
+        expect.stringContaining('"token" needs "ms-not-there", which is not installed: run "npm install ms-not-there"'),
+      ],
+    ]);
+    expect(problems[1]?.excerpt).toContain('import token from "token"');
+  });
+
+  test.each([
+    ["date-fns/nope", 'date-fns has no "./nope".'],
+    ["nope/sub", 'The package "nope" is not installed: run "npm install nope" beside the transform.'],
+    ["@acme/nope/sub", 'The package "@acme/nope" is not installed: run "npm install @acme/nope" beside the transform.'],
+    ["#part", /"imports" of the package.json/],
+    ["@/part", /paths of a tsconfig.json/],
+    ["~part", /paths of a tsconfig.json/],
+    ["@app/part", /paths of a tsconfig.json/],
+    ["part.js", /write ".\/part.js"/],
+    ["lib/part", /write ".\/lib\/part"/],
+    ["-g", /neither a file nor the name/],
+    ["a b", /neither a file nor the name/],
+    ["$(id)", /neither a file nor the name/],
+  ])("advises to install a package only by its name: %s", async (specifier, message) => {
+    mkdirSync(path.join(folder.root, "node_modules/date-fns"), { recursive: true });
+    folder.write("node_modules/date-fns/package.json", '{ "name": "date-fns", "exports": { ".": "./index.js" } }');
+    mkdirSync(path.join(folder.root, "lib"));
+    folder.write("tsconfig.json", '{ "compilerOptions": { "paths": { "@app/*": ["./src/*"] } } }');
+    const problem = await refuse(`import x from ${JSON.stringify(specifier)};\nexport default x;`);
+    expect(problem.message).toMatch(message);
+    if (message instanceof RegExp) expect(problem.message).not.toContain("npm install");
   });
 
   test("refuses import attributes but that of JSON", async () => {

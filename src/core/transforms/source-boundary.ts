@@ -5,7 +5,7 @@ import type { Loader } from "./esbuild.ts";
 import { isObject, parseObject } from "../shared/json.ts";
 
 export const MAX_SOURCE_BYTES = 1024 * 1024;
-const EXTENSIONS = [".ts", ".mts", ".cts", ".js", ".mjs", ".cjs", ".json"];
+export const EXTENSIONS = [".ts", ".mts", ".cts", ".js", ".mjs", ".cjs", ".json"];
 
 /** A file that is allowed in a bundle, or the reason why it is not. */
 type CheckedSource = { file: string; problem?: undefined } | { file?: undefined; problem: string };

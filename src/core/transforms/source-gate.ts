@@ -1,10 +1,9 @@
 import { readdirSync } from "node:fs";
-import { isBuiltin } from "node:module";
 import path from "node:path";
 import { isObject } from "../shared/json.ts";
 import { orElse, readRegularFile } from "../shared/system/files.ts";
 import { refuseWalks } from "./dynamic-imports.ts";
-import type { BuildError, CommonOptions, OnLoadArgs, OnResolveArgs, Plugin } from "./esbuild.ts";
+import type { CommonOptions, OnLoadArgs, OnResolveArgs, Plugin } from "./esbuild.ts";
 import {
   checkRegular,
   exists,
@@ -25,6 +24,8 @@ export interface SourceGateOptions {
   drafts: ReadonlyMap<string, string | undefined>;
   /** How the build reads a file. */
   options: CommonOptions;
+  /** Imports that are left out, because nothing of their names is there. */
+  missing?: ReadonlySet<string> | undefined;
 }
 
 /**
@@ -32,12 +33,13 @@ export interface SourceGateOptions {
  * real path. A refusal is reported where the file is imported. The calls cost more than the checks, so esbuild resolves
  * imports by itself, and asks only about those that could lead to a `package.json` which was not checked.
  */
-export function createSourceGate({ boundary, texts, drafts, options }: SourceGateOptions): Plugin {
+export function createSourceGate({ boundary, texts, drafts, options, missing }: SourceGateOptions): Plugin {
   const manifests = createManifestCheck(boundary);
   return {
     name: "source-gate",
     setup(build) {
       build.onResolve({ filter: VISITS_A_FOLDER }, (args) => {
+        if (missing?.has(args.path)) return { external: true };
         const refusal = args.kind === "entry-point" ? undefined : refuseSpecifier(args);
         const problem = refusal ?? manifests.checkImport(args);
         return problem === undefined ? undefined : { errors: [{ text: problem }] };
@@ -86,47 +88,13 @@ const VISITS_A_FOLDER = new RegExp(
   ].join("|"),
 );
 
-function refuseSpecifier({ path: specifier, importer }: OnResolveArgs): string | undefined {
-  if (specifier.startsWith("node:")) return refuseBuiltin(specifier, importer);
+function refuseSpecifier({ path: specifier }: OnResolveArgs): string | undefined {
+  // esbuild finds none of Node's modules, but a package may replace one.
+  if (specifier.startsWith("node:")) return undefined;
   if (/^[a-z][a-z0-9+.-]*:/i.test(specifier)) return `A transform cannot import the URL "${specifier}".`;
   if (path.isAbsolute(specifier)) return `A transform cannot import the absolute path "${specifier}".`;
   return undefined;
 }
-
-const MISSING = /^Could not resolve "(.+)"$/s;
-
-/** The file that an import names and that does not exist: it may be created later. */
-export function findMissing({ text, location }: BuildError, root: string): string | undefined {
-  const [, specifier = ""] = MISSING.exec(text) ?? [];
-  return location && specifier.startsWith(".") ? path.resolve(root, path.dirname(location.file), specifier) : undefined;
-}
-
-/** Says what esbuild's error means to the author. */
-export function explainError({ text, location }: BuildError): BuildError {
-  const [, specifier] = MISSING.exec(text) ?? [];
-  return { text: specifier === undefined ? text : explainMissing(specifier, location?.file), location };
-}
-
-function explainMissing(specifier: string, importer = ""): string {
-  if (specifier.startsWith(".")) return `The file "${specifier}" does not exist.`;
-  // This comes last because a package may bring or exclude a module of such a name.
-  if (isBuiltin(specifier)) return refuseBuiltin(specifier, importer);
-  if (/^[@~#]?\//.test(specifier))
-    return `"${specifier}" is no file: the paths of a tsconfig.json are not used. Import a file by its path.`;
-  return `The package "${specifier}" is not installed: run "npm install ${specifier}" beside the transform.`;
-}
-
-function refuseBuiltin(specifier: string, importer: string): string {
-  const [, name] = OF_PACKAGE.exec(importer) ?? [];
-  if (name !== undefined) {
-    return `The package "${name}" needs "${specifier}", which is part of Node: a transform has none of Node's modules. Use a package that also runs in browsers.`;
-  }
-  const hint = /^(?:node:)?crypto$/.test(specifier) ? ` Use the global "crypto" instead.` : "";
-  return `"${specifier}" is part of Node: a transform has no access to files, network or processes.${hint}`;
-}
-
-/** The name of the package that a file belongs to. */
-const OF_PACKAGE = /^.*[/\\]?node_modules[/\\]((?:@[^/\\]+[/\\])?[^/\\]+)/s;
 
 /**
  * esbuild would follow a source map's comment and read every file that the map names. The escape changes no text, template

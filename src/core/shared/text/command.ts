@@ -1,0 +1,36 @@
+/** A word that a shell takes as it is. */
+const PLAIN = /^[\w@%+=:,./][\w@%+=:,./-]*$/;
+
+/**
+ * A command of this program for a person to type, between backticks. Every text that names one with values is made here:
+ * values may come from senders and servers, so each is one word for a shell, on one line, and no option.
+ * @param command - the fixed words: `events show`
+ */
+export function toCommand(command: string, ...values: string[]): string {
+  const words = values.map(toWord);
+  const end = values.some((value) => value.startsWith("-")) ? ["--"] : [];
+  return `\`webhooks ${[command, ...end, ...words].join(" ")}\``;
+}
+
+/** A value as one word of a POSIX shell. */
+export function toWord(value: string): string {
+  if (PLAIN.test(value)) return value;
+  // A backtick would end the text's own, and what is not printed could hide the rest.
+  const printable = value.replaceAll(/[`\p{C}\p{Zl}\p{Zp}]/gu, "?");
+  return `'${printable.replaceAll("'", String.raw`'\''`)}'`;
+}
+
+const PACKAGE_NAME = /^(?:@[a-z\d][\w.-]*\/)?[a-z\d][\w.-]*$/i;
+const MAX_PACKAGE_NAME = 214;
+
+/** The name of the package that an import names: `date-fns` of `date-fns/fp`. Undefined if it cannot be one. */
+export function toPackageName(specifier: string): string | undefined {
+  const name = specifier.split("/", specifier.startsWith("@") ? 2 : 1).join("/");
+  return name.length <= MAX_PACKAGE_NAME && PACKAGE_NAME.test(name) ? name : undefined;
+}
+
+/** Advice to install a package by its name alone: npm takes a path, `owner/name` or an address for a source of its own. */
+export function adviseInstall(name: string): string {
+  if (toPackageName(name) !== name) throw new Error("not the name of a package");
+  return `run "npm install ${name}" beside the transform`;
+}
