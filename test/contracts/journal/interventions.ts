@@ -115,7 +115,10 @@ export function describeInterventions(open: OpenJournal): void {
       const ids = [await join(), await join()];
       const [run] = await journal.listRuns({ limit: 9 });
       await journal.cancelRun(run?.id ?? "", { ...END, entries: [] });
-      expect(await journal.listEvents({ limit: 9, ids })).toMatchObject([{ status: "canceled" }, { status: "canceled" }]);
+      expect(await journal.listEvents({ limit: 9, ids })).toMatchObject([
+        { status: "canceled" },
+        { status: "canceled" },
+      ]);
       await join();
       expect(await journal.listRuns({ limit: 9, state: "ready" })).toHaveLength(1);
     });
