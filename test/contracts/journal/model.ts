@@ -171,5 +171,5 @@ function waitingState(id: string, place: number, model: Model): string {
 function expectedStatus(event: EventSummary, model: Model): string {
   const ends = event.actions.map(({ runId = "" }) => model.ended.get(runId));
   if (ends.includes(undefined)) return "accepted";
-  return ["dead", "canceled"].find((end) => ends.some((other) => other === end)) ?? "done";
+  return ["dead", "canceled"].find((state) => ends.some((end) => end === state)) ?? "done";
 }
