@@ -114,6 +114,10 @@ test("the hooks can be reached through it, and page, sign-in and API cannot", as
     ]);
     expect(answer).not.toMatch(/set-cookie|generation|<html|hookline_/i);
   }
+  // Its listener has the options of the service's own, also their time limits: Node's own answer would have no body.
+  const headless = await send(port, "POST /hooks/wake", { authorization: `Bearer ${HOOK_TOKEN}` }, "");
+  expect(headless).toContain("The Host header is missing.");
+  expect(headless).toContain("X-Content-Type-Options: nosniff");
   // The page's host names do not change.
   expect((await send(Number(new URL(local).port), "GET /", headers, "")).split("\r\n")[0]).toContain(" 403 ");
   running.stop();

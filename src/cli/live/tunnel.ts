@@ -4,6 +4,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import { writeFileSync } from "node:fs";
 import path from "node:path";
 import { ConfigError, messageOf } from "../../core/errors.ts";
+import { SERVER_OPTIONS } from "../../core/ingress/server.ts";
 import { startProcess } from "../../core/shared/system/child-process.ts";
 import { createFolder } from "../../core/shared/system/files.ts";
 import { toPrintable } from "../../core/telemetry/log.ts";
@@ -49,7 +50,7 @@ const ANY_ADDRESS = /https:\/\/[\w.-]+(?::\d+)?/;
 /** Starts the program in front of a port that serves nothing but hooks. Throws a `ConfigError` if it gives no address. */
 export async function openTunnel({ program, cwd, env, stateDir, ended }: TunnelOptions): Promise<Tunnel> {
   let handler: Handler = refuse;
-  const server = createServer((request, response) => handler(request, response));
+  const server = createServer(SERVER_OPTIONS, (request, response) => handler(request, response));
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   const address = server.address();

@@ -142,6 +142,19 @@ test("a success forgets the failures", () => {
   expect(() => limit.fail("a")).toThrow(tooMany(60));
 });
 
+test("a success forgets the failures in its scope alone, which all count together", () => {
+  const limit = createAuthRateLimit(() => 0);
+  for (let count = 0; count < 20; count++) {
+    limit.fail("a", "b");
+    limit.succeed("a", "a");
+  }
+  expect(() => limit.fail("a", "b")).toThrow(tooMany(60));
+  limit.succeed("a", "a");
+  expect(() => limit.fail("a", "c")).toThrow(tooMany(60));
+  limit.succeed("a", "b");
+  expect(() => limit.fail("a", "b")).not.toThrow();
+});
+
 test("among very many clients, the one that failed longest ago is forgotten", () => {
   const limit = createAuthRateLimit();
   failTimes(limit, "first", 20);

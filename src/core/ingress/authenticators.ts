@@ -130,45 +130,57 @@ const MAX_CLIENTS = 10_000;
 
 /** Keeps clients from guessing a credential: counts the failures of each in a sliding window. */
 export interface AuthRateLimit {
-  /** The client, an address, showed a right credential: forgets the failures of its network. */
-  succeed(client: string): void;
+  /** The client, an address, showed a right credential: forgets the failures of its network in the same scope. */
+  succeed(client: string, scope?: string): void;
   /** Whether the next failure of the client is answered with a 429. */
   isThrottled(client: string): boolean;
-  /** Counts a failure. Throws the 429 of a client that has failed too often; such a failure is not counted. */
-  fail(client: string): void;
+  /**
+   * Counts a failure. Throws the 429 of a client that has failed too often; such a failure is not counted. `scope`: what the
+   * credential is for. All scopes count together, so that a right credential for one does not allow more guesses at another.
+   */
+  fail(client: string, scope?: string): void;
 }
 
 /** `now` gives milliseconds that never go backwards. */
 export function createAuthRateLimit(now: () => number = () => performance.now()): AuthRateLimit {
-  /** The times of each client's last failures, oldest first; the client that failed longest ago comes first. */
-  const failures = new Map<string, number[]>();
+  /** Each client's last failures, oldest first; the client that failed longest ago comes first. */
+  const failures = new Map<string, Failure[]>();
 
   return {
-    succeed(client) {
-      if (failures.size > 0) failures.delete(networkOf(client));
+    succeed(address, scope) {
+      if (failures.size === 0) return;
+      const client = networkOf(address);
+      const others = failures.get(client)?.filter((failure) => failure.scope !== scope) ?? [];
+      if (others.length > 0) failures.set(client, others);
+      else failures.delete(client);
     },
 
     isThrottled: (client) => waitOf(failures.get(networkOf(client))) > 0,
 
-    fail(address) {
+    fail(address, scope) {
       const client = networkOf(address);
-      const times = failures.get(client) ?? [];
-      const waitMs = waitOf(times);
+      const known = failures.get(client) ?? [];
+      const waitMs = waitOf(known);
       if (waitMs > 0) {
         throw new HookError("too_many_failures", { headers: { "Retry-After": String(Math.ceil(waitMs / 1000)) } });
       }
-      times.push(now());
-      if (times.length > MAX_FAILURES) times.shift();
+      known.push({ at: now(), scope });
+      if (known.length > MAX_FAILURES) known.shift();
       failures.delete(client);
-      failures.set(client, times);
+      failures.set(client, known);
       if (failures.size > MAX_CLIENTS) failures.delete(failures.keys().next().value ?? "");
     },
   };
 
   /** In milliseconds. */
-  function waitOf(times: number[] = []): number {
-    return times.length < MAX_FAILURES ? 0 : (times[0] ?? 0) + WINDOW_MS - now();
+  function waitOf(known: Failure[] = []): number {
+    return known.length < MAX_FAILURES ? 0 : (known[0]?.at ?? 0) + WINDOW_MS - now();
   }
+}
+
+interface Failure {
+  at: number;
+  scope: string | undefined;
 }
 
 /** One sender usually has a whole /64 of IPv6 addresses: counted singly, they would give it that many attempts. */

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { HookError, JournalUnavailable } from "../errors.ts";
 import { silentLog } from "../telemetry/log.ts";
 import type { Receipt } from "../types.ts";
-import { createClientResolver, errorToResponse, receiptToResponse, toClient } from "./exchange.ts";
+import { createClientResolver, errorToResponse, receiptToResponse, toClient, toWire } from "./exchange.ts";
 
 test.each([
   ["192.0.2.1", "192.0.2.1"],
@@ -20,6 +20,12 @@ test.each([
   [undefined, "unknown"],
 ])("%s counts as %s", (address, client) => {
   expect(toClient(address)).toBe(client);
+});
+
+test.each([{ ok: true }, Buffer.from("<Response/>"), undefined])("no answer is sniffed: %j", (body) => {
+  const exchange = { id: "e", answerHeaders: {} };
+  const { headers } = toWire(exchange, { status: 200, headers: { "Content-Type": "text/xml" }, body });
+  expect(headers).toMatchObject({ "X-Content-Type-Options": "nosniff", "X-Request-Id": "e" });
 });
 
 describe("behind proxies", () => {

@@ -165,7 +165,9 @@ export function toWire(
   { id, answerHeaders }: Pick<Exchange, "id" | "answerHeaders">,
   response: HttpResponse,
 ): { headers: Record<string, string>; body: string | Buffer | Readable | undefined } {
-  const headers: Record<string, string> = { ...answerHeaders, ...response.headers, "X-Request-Id": id };
+  // Also an answer that a mapping makes is what its type says, not what a browser takes it for.
+  const own = { "X-Content-Type-Options": "nosniff", "X-Request-Id": id };
+  const headers: Record<string, string> = { ...answerHeaders, ...response.headers, ...own };
   const { body } = response;
   if (body === undefined || body instanceof Readable) return { headers, body };
   if (Buffer.isBuffer(body)) return { headers, body };

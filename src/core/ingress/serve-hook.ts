@@ -208,18 +208,18 @@ export function createServeHook<Runtime extends IngressRuntime>(
       const isRefused = error instanceof HookError && error.code !== "method_not_allowed";
       if (!isRefused) throw error;
       const rejection = rejections.add(exchange, request.hook, error);
-      if (error.cause instanceof RecentFailure) rateLimit.fail(client);
+      if (error.cause instanceof RecentFailure) rateLimit.fail(client, request.hook);
       throw rejection;
     }
     if (verification.deprecation) Object.assign(answerHeaders, verification.deprecation.headers);
     if (!("refusal" in verification)) {
-      if (!("handshake" in verification) || verification.isSigned) rateLimit.succeed(client);
+      if (!("handshake" in verification) || verification.isSigned) rateLimit.succeed(client, request.hook);
       return verification;
     }
     const { refusal: message, reason, hint } = verification;
     const details = { reason, hint, isThrottled: rateLimit.isThrottled(client) };
     rejections.add(exchange, request.hook, { code: "unauthorized", message }, details);
-    rateLimit.fail(client);
+    rateLimit.fail(client, request.hook);
     throw new HookError("unauthorized", { message });
   }
 

@@ -62,7 +62,8 @@ type Dispatch = (exchange: Exchange) => HttpResponse | Promise<HttpResponse>;
 
 const DRAIN_MS = 10_000;
 
-const SERVER_OPTIONS: ServerOptions = {
+/** Also of another listener that passes requests on. */
+export const SERVER_OPTIONS: ServerOptions = {
   // Longer than the largest `hooks.bodyTimeoutSeconds`: this one only ends connections that nobody waits for.
   requestTimeout: 330_000,
   headersTimeout: 30_000,

@@ -85,7 +85,7 @@ test("an address is asked once for each principal, and what it did not answer is
   expect(bad.sent).toHaveLength(2);
 });
 
-test("challenges are limited in all, too", async () => {
+test("the challenges of each principal are limited, whatever the others do", async () => {
   let host = 0;
   const sent: string[] = [];
   const sender: Pick<Sender, "postOnce"> = {
@@ -104,10 +104,12 @@ test("challenges are limited in all, too", async () => {
     async () => false,
     () => 0,
   );
-  const ask = (index: number) =>
+  const ask = (principal: string, index: number) =>
     challenges
-      .require("a", { url: `https://${index}.example/`, subscription: "s", secrets: [] }, [])
+      .require(principal, { url: `https://${index}.example/`, subscription: "s", secrets: [] }, [])
       .catch(() => undefined);
-  for (let index = 0; index < 40; index += 1) await ask(index);
+  for (let index = 0; index < 40; index += 1) await ask("a", index);
   expect(sent).toHaveLength(30);
+  for (let index = 0; index < 40; index += 1) await ask("b", index);
+  expect(sent).toHaveLength(60);
 });

@@ -15,7 +15,7 @@ export interface Challenges {
 
 const MINUTE_MS = 60_000;
 const MAX_PER_DESTINATION = 6;
-const MAX_IN_ALL = 30;
+const MAX_PER_PRINCIPAL = 30;
 const FAILURE_MS = 600_000;
 const MAX_REMEMBERED = 5000;
 
@@ -39,19 +39,24 @@ export function createChallenges(
         return;
       }
       if (await isProven(principal, message.url)) return;
-      const asked = running.get(key) ?? ask(key, message, allowHosts).finally(() => running.delete(key));
+      const asked = running.get(key) ?? ask(principal, key, message, allowHosts).finally(() => running.delete(key));
       running.set(key, asked);
       await asked;
     },
   };
 
-  async function ask(key: string, message: Omit<Message, "id" | "body">, allowHosts: readonly string[]): Promise<void> {
+  async function ask(
+    principal: string,
+    key: string,
+    message: Omit<Message, "id" | "body">,
+    allowHosts: readonly string[],
+  ): Promise<void> {
     const challenge = createNonce();
     const body = JSON.stringify({ type: "verification", challenge });
     const id = `msg_verification_${createNonce()}`;
     let refused: McpError | undefined;
     const result = await sender.postOnce({ ...message, id, body }, allowHosts, (names) => {
-      refused = takeTurn(names);
+      refused = takeTurn(principal, names);
       if (refused) throw refused;
     });
     if (refused) throw refused;
@@ -77,19 +82,23 @@ function toError(reason: Failure): McpError {
   return new McpError("callbackEndpoint", "The callback did not answer the challenge.", { reason });
 }
 
-/** Counts the challenges of the last minute, by host and by address: many names can lead to one machine. */
-function createLimits(now: () => number): (names: string[]) => McpError | undefined {
-  let sent: { at: number; names: string[] }[] = [];
-  return function takeTurn(names) {
+/**
+ * Counts the challenges of the last minute, by principal, and those of all by host and by address: many names can lead to one
+ * machine.
+ */
+function createLimits(now: () => number): (principal: string, names: string[]) => McpError | undefined {
+  let sent: { at: number; principal: string; names: string[] }[] = [];
+  return function takeTurn(principal, names) {
     sent = sent.filter(({ at }) => at > now() - MINUTE_MS);
     const isFull = names.some(
       (name) => sent.filter((earlier) => earlier.names.includes(name)).length >= MAX_PER_DESTINATION,
     );
-    if (isFull || sent.length >= MAX_IN_ALL) {
-      const data = { limit: "challenges", max: isFull ? MAX_PER_DESTINATION : MAX_IN_ALL };
+    const own = sent.filter((earlier) => earlier.principal === principal);
+    if (isFull || own.length >= MAX_PER_PRINCIPAL) {
+      const data = { limit: "challenges", max: isFull ? MAX_PER_DESTINATION : MAX_PER_PRINCIPAL };
       return new McpError("resourceExhausted", "Too many new callbacks. Try again in a minute.", data);
     }
-    sent.push({ at: now(), names });
+    sent.push({ at: now(), principal, names });
     return undefined;
   };
 }

@@ -99,6 +99,9 @@ describe("the address of AWS", () => {
     ["https://sns.eu-west-1.amazonaws.com.evil.com/"],
     ["https://evil.com/sns.eu-west-1.amazonaws.com/"],
     ["https://s3.eu-west-1.amazonaws.com/"],
+    ["https://sns.s3-us-west-2.amazonaws.com/"],
+    ["https://sns.s3-website-us-west-2.amazonaws.com/"],
+    ["https://sns.execute-api.us-west-2.amazonaws.com/"],
     ["https://sns.amazonaws.com/"],
     ["https://sns.eu-west-1.amazonaws.com/other"],
     ["file:///etc/passwd"],
@@ -109,7 +112,7 @@ describe("the address of AWS", () => {
     expect(toAwsUrl(text, (pathname) => pathname === "/")).toBeUndefined();
   });
 
-  test.each(["https://sns.eu-west-1.amazonaws.com/?a=1", "https://sns.cn-north-1.amazonaws.com.cn/"])("%s", (text) => {
+  test.each(["https://sns.eu-west-1.amazonaws.com/?a=1", "https://sns.cn-north-1.amazonaws.com.cn/", "https://sns.us-gov-west-1.amazonaws.com/"])("%s", (text) => {
     expect(toAwsUrl(text, (pathname) => pathname === "/")?.href).toBe(text);
   });
 });

@@ -106,7 +106,8 @@ function textOf(message: Record<string, unknown>, name: string): string {
   return typeof value === "string" ? value : "";
 }
 
-const AWS_HOST = /^sns\.[a-z\d-]{3,}\.amazonaws\.com(?:\.cn)?$/;
+/** With its region: `sns.s3-us-west-2.amazonaws.com` would be anybody's bucket of that name. */
+const AWS_HOST = /^sns\.[a-z]{2}(?:-[a-z]+)+-\d{1,2}\.amazonaws\.com(?:\.cn)?$/;
 const CERTIFICATE_PATH = /^\/SimpleNotificationService-[\w-]+\.pem$/;
 
 /** Only addresses of SNS itself: everyone can put a certificate, or another service, behind any other. */
