@@ -12,6 +12,7 @@ export type { Chatwoot, ChatwootEvents } from "./chatwoot/types.d.ts";
 export type { CircleCI, CircleCIEvents } from "./circleci/types.d.ts";
 export type { Datadog, DatadogEvents } from "./datadog/types.d.ts";
 export type { Discord, DiscordEvents } from "./discord/types.d.ts";
+export type { Azure } from "./eventgrid/types.d.ts";
 export type { Flux, FluxEvents } from "./flux/types.d.ts";
 export type { Generic } from "./generic/types.d.ts";
 export type { Gitea, GiteaEvents } from "./gitea/types.d.ts";

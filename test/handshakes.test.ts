@@ -23,14 +23,63 @@ const AUTHS = {
   },
 };
 
+const WEBSUB = {
+  "query.hub.mode": "subscribe",
+  "query.hub.topic": "https://a.example/feed",
+  "query.hub.challenge": "*",
+};
+const OKTA = "x-okta-verification-challenge";
+
+/** Handshakes that are no POST of an object, by their hook. */
+const OWN: Record<string, MappingInput["auth"]> = {
+  websub: {
+    scheme: "hmac",
+    secret: SECRET,
+    header: "X-Hub-Signature",
+    prefix: "sha256=",
+    handshake: { method: "GET", when: WEBSUB, answer: "{{query.hub.challenge}}" },
+  },
+  okta: {
+    scheme: "header",
+    secret: SECRET,
+    name: "Authorization",
+    handshake: { method: "GET", when: { [`headers.${OKTA}`]: "*" }, answer: { verification: `{{headers.${OKTA}}}` } },
+  },
+  cloudevents: {
+    scheme: "basic",
+    secret: `user:${SECRET}`,
+    handshake: {
+      method: "OPTIONS",
+      when: { "headers.webhook-request-origin": "*" },
+      headers: { "WebHook-Allowed-Origin": "{{headers.WebHook-Request-Origin}}", "WebHook-Allowed-Rate": "120" },
+    },
+  },
+  bracketed: {
+    scheme: "token",
+    secret: SECRET,
+    handshake: [
+      { method: "GET", when: { "query['hub.challenge']": "*" }, answer: "1 {{query.[hub.challenge]}}" },
+      { method: "HEAD", answer: "", headers: { "X-Here": "yes" } },
+    ],
+  },
+};
+
 let service: Service;
 beforeAll(async () => {
-  const mappings = Object.entries(AUTHS).map(([scheme, options]): MappingInput => ({
-    match: { path: scheme },
-    auth: { scheme, ...options },
-    messageTemplate: "x",
-  }));
-  service = await startService({ config: { hooks: { mappings } } });
+  const own = Object.entries(OWN).map(([path, auth]) => ({ match: { path }, auth, messageTemplate: "x" }));
+  const mappings = [
+    ...Object.entries(AUTHS).map(([scheme, options]): MappingInput => ({
+      match: { path: scheme },
+      auth: { scheme, ...options },
+      messageTemplate: "x",
+    })),
+    ...own,
+  ];
+  const presets = [
+    { use: "eventgrid", with: { secret: SECRET, deliver: false } },
+    { use: "eventgrid", with: { secret: SECRET, path: "grid-of-one", origin: "eventgrid.azure.net", deliver: false } },
+  ];
+  service = await startService({ config: { hooks: { mappings, presets } } });
 });
 afterAll(() => service.close());
 
@@ -133,4 +182,78 @@ test("Discord's probes with wrong signatures get 401, and do not lock it out", a
   }
   expect(await signed('{"type":1}')).toMatchObject({ status: 200, text: '{"type":1}' });
   expect((await signed('{"type":1}', "something else")).status).toBe(401);
+});
+
+const HUB = "hub.mode=subscribe&hub.topic=https%3A%2F%2Fa.example%2Ffeed&hub.challenge=c-1";
+
+test.each<[string, string, RequestInit, number, string]>([
+  ["WebSub", `websub?${HUB}`, {}, 200, "c-1"],
+  ["WebSub for another topic", `websub?${HUB.replace("feed", "other")}`, {}, 405, ""],
+  ["WebSub without a challenge", `websub?${HUB.replace("c-1", "")}`, {}, 401, ""],
+  ["Okta", "okta", { headers: { [OKTA]: "c-1" } }, 200, '{"verification":"c-1"}'],
+  ["Okta without its header", "okta", {}, 405, ""],
+  ["CloudEvents", "cloudevents", { method: "OPTIONS", headers: { "webhook-request-origin": "a.example" } }, 200, ""],
+  ["CloudEvents by GET", "cloudevents", { headers: { "webhook-request-origin": "a.example" } }, 405, ""],
+  ["a name in brackets", "bracketed?hub.challenge=a%0D%0Ab", {}, 200, "1 a\r\nb"],
+  ["the second of a list", "bracketed", { method: "HEAD" }, 200, ""],
+])("%s", async (_, path, init, status, answer) => {
+  const asked = await ask(path, init);
+  expect(asked.status).toBe(status);
+  if (status !== 200) return;
+  expect(asked.text).toBe(answer);
+  expect(await newestEvent()).toMatchObject({ status: "skipped", actions: [] });
+});
+
+test("a challenge that no header can have is no handshake", async () => {
+  const { status } = await ask("cloudevents", { method: "OPTIONS", headers: { "webhook-request-origin": "" } });
+  expect(status).toBe(401);
+});
+
+test("Azure Event Grid checks the address with an array, or with OPTIONS, and sends both forms", async () => {
+  const [eventType, validationCode] = ["Microsoft.EventGrid.SubscriptionValidationEvent", "512d38b6-c7b8-40c8"];
+  const topic = `/subscriptions/${"x".repeat(1200)}`;
+  const check = [{ id: "1", topic, subject: "", data: { validationCode }, eventType, dataVersion: "1" }];
+  const headers = { "content-type": "application/json; charset=utf-8" };
+  const body = JSON.stringify(check);
+  const asked = await ask("eventgrid", { method: "POST", headers, body });
+  expect(asked).toMatchObject({ status: 200, text: JSON.stringify({ validationResponse: validationCode }) });
+  const other = JSON.stringify([{ ...check[0], eventType: "Microsoft.Storage.BlobCreated" }]);
+  expect((await ask("eventgrid", { method: "POST", headers, body: other })).status).toBe(401);
+
+  for (const [path, origin, status] of [
+    ["eventgrid", "any.example", 200],
+    ["grid-of-one", "eventgrid.azure.net", 200],
+    ["grid-of-one", "any.example", 405],
+  ] as const) {
+    const request = { method: "OPTIONS", headers: { "WebHook-Request-Origin": origin, "WebHook-Request-Rate": "120" } };
+    const answer = await fetch(`${service.url}/hooks/${path}`, request);
+    expect([path, answer.status]).toEqual([path, status]);
+    expect(answer.headers.get("webhook-allowed-origin")).toBe(status === 200 ? origin : null);
+  }
+
+  const signed = { authorization: `Bearer ${SECRET}` };
+  const event = {
+    id: "2",
+    topic: "t",
+    subject: "s",
+    eventType: "Shop.Paid",
+    data: {},
+    eventTime: "2026-01-05T09:20:00Z",
+  };
+  const cloud = { specversion: "1.0", id: "3", source: "t", subject: "s", type: "Shop.Paid", data: {} };
+  const array = await ask("eventgrid", {
+    method: "POST",
+    headers: { ...headers, ...signed },
+    body: JSON.stringify([event]),
+  });
+  const type = { "content-type": "application/cloudevents+json; charset=utf-8" };
+  const single = await ask("eventgrid", {
+    method: "POST",
+    headers: { ...type, ...signed },
+    body: JSON.stringify(cloud),
+  });
+  expect([array, single].map(({ status, text }) => [status, JSON.parse(text).sessionKey])).toEqual([
+    [202, "hook:eventgrid:s"],
+    [202, "hook:eventgrid:s"],
+  ]);
 });

@@ -76,7 +76,7 @@ export interface SignatureVerifier {
    */
   identify?(request: SignedRequest): SignedIdentity | undefined | Promise<SignedIdentity | undefined>;
   /** Methods other than POST that a handshake needs. */
-  handshakeMethods?: readonly ("GET" | "HEAD")[];
+  handshakeMethods?: readonly ("GET" | "HEAD" | "OPTIONS")[];
   /** The answer to a sender that checks the hook; undefined for any other request. `result` is what `verify` found. */
   handshake?(request: SignedRequest, result: SignatureResult): Handshake | undefined | Promise<Handshake | undefined>;
   /** The only status that the sender takes for success. */

@@ -188,9 +188,43 @@ describe("an echoed or fixed answer", () => {
     expect(await ask(verifier, { event: "ping", data: { test: "true" } })).toBeUndefined();
   });
 
-  test("the body of a long request without a signature is not read", async () => {
+  test("the body of a long request without a signature, or without the header of a check, is not read", async () => {
     const verifier = await createVerifier("hmac", { secret: SECRET, header: "X-Signature", handshake: ECHO });
-    expect(verifier.presents(toRequest({ headers: { "content-length": "1025" } }))).toBe(false);
+    const presents = (headers: Record<string, string>) => verifier.presents(toRequest({ headers }));
+    expect(presents({ "content-length": "4096" })).toBe(true);
+    expect(presents({ "content-length": "4097" })).toBe(false);
+    const handshake = { when: { "headers.aeg-event-type": "SubscriptionValidation" }, answer: "x" };
+    const other = await createVerifier("hmac", { secret: SECRET, header: "X-Signature", handshake });
+    expect(other.presents(toRequest({ headers: { "content-length": "10" } }))).toBe(false);
+  });
+
+  test("a field of the body, with payload. or without it, also named as the query", async () => {
+    const when = { "payload.type": "check", "payload.query": "q", big: 1e21 };
+    const handshake = { when, answer: "{{type}} {{payload.query}}" };
+    const verifier = await createVerifier("header", { secret: SECRET, name: "X-Token", handshake });
+    expect(await ask(verifier, { type: "check", query: "q", big: 1e21 })).toMatchObject({ body: "check q" });
+  });
+
+  test.each([
+    ["handshake.when", { answer: "x" }, /A POST needs when/],
+    ["handshake.when", { when: { "a..b": 1 }, answer: "x" }, /"a\.\.b" is not the path of a field/],
+    ["handshake.when", { method: "GET", when: { challenge: "*" }, answer: "x" }, /A GET has no body/],
+    ["handshake.answer", { method: "GET", answer: "{{challenge}}" }, /A GET has no body/],
+    ["handshake.answer", { method: "OPTIONS" }, /Set answer, headers or both/],
+    ["handshake[1].answer", [ECHO, { method: "GET" }], /Set answer/],
+  ])("a problem of %s: %j", (key, handshake, message) => {
+    for (const [scheme, options] of [
+      ["hmac", { header: "X-Signature", signed: ["body"], secretEncoding: "utf8", algorithm: "sha256" }],
+      ["header", { name: "X-Token" }],
+      ["field", { field: "token" }],
+      ["token", {}],
+      ["basic", { secret: "a:b" }],
+      ["jwt", { algorithms: ["HS256"] }],
+    ] as const) {
+      const given = { secret: SECRET, ...options, handshake };
+      const found = providers[scheme]?.check?.(given, { baseDir: "." });
+      expect([scheme, found]).toEqual([scheme, [{ key, message: expect.stringMatching(message) }]]);
+    }
   });
 });
 

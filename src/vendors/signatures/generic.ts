@@ -1,7 +1,7 @@
 import type { FromSchema } from "json-schema-to-ts";
 import type { OptionProblem, SignatureDefinition } from "../../core/ports/driver.ts";
 import { NON_BLANK, objectSchema } from "../../core/shared/json.ts";
-import { HANDSHAKE_OPTION, withFixedHandshake } from "./handshake.ts";
+import { checkHandshake, HANDSHAKE_OPTION, withFixedHandshake } from "./handshake.ts";
 import {
   HEADER,
   REPLAY_OPTION,
@@ -12,8 +12,8 @@ import {
   TOLERANCE,
   URL_OPTION,
 } from "./row.ts";
-import { createHmacKey, decode } from "./signature.ts";
-import { checkSecrets, createVerifier } from "./verifier.ts";
+import { createHmacKey, decode, toBasicKey } from "./signature.ts";
+import { checkSecrets, createVerifier, defineSignature } from "./verifier.ts";
 
 const hmacSchema = objectSchema(["secret", "header"], {
   secret: SECRET,
@@ -69,7 +69,12 @@ export const hmac: SignatureDefinition<HmacOptions> = {
     replay: "*plain*, *timed* with a time",
     handshake: "`handshake`",
   },
-  check: (options) => [...checkSecrets(toHmacRow(options), options), ...checkParts(options), ...checkTimes(options)],
+  check: (options) => [
+    ...checkSecrets(toHmacRow(options), options),
+    ...checkParts(options),
+    ...checkTimes(options),
+    ...checkHandshake(options.handshake),
+  ],
   create: (options) => withFixedHandshake(createVerifier(toHmacRow(options), options), options.handshake),
 };
 
@@ -152,10 +157,34 @@ export const header: SignatureDefinition<FromSchema<typeof headerSchema>> = {
   schema: headerSchema,
   replay: () => "plain",
   about: { header: "`name`", signed: SECRET_ITSELF, handshake: "`handshake`" },
+  check: ({ handshake }) => checkHandshake(handshake),
   create({ name, secret, handshake }) {
     return withFixedHandshake(createVerifier({ ...SHOWN, header: name.toLowerCase() }, { secret }), handshake);
   },
 };
+
+const shownSchema = objectSchema(["secret"], { secret: SECRET, handshake: HANDSHAKE_OPTION });
+
+export const basic = defineShown({
+  ...SHOWN,
+  header: "authorization",
+  prefix: "Basic ",
+  encoding: "base64",
+  toKey: toBasicKey,
+});
+export const token = defineShown({ ...SHOWN, header: "authorization", prefix: "Bearer " });
+
+/** A secret in `Authorization`. */
+function defineShown(row: SignatureRow): SignatureDefinition<FromSchema<typeof shownSchema>> {
+  const { replay, about } = defineSignature(row);
+  return {
+    schema: shownSchema,
+    replay,
+    about: about && { ...about, handshake: "`handshake`" },
+    check: ({ handshake, ...options }) => [...checkSecrets(row, options), ...checkHandshake(handshake)],
+    create: ({ handshake, ...options }) => withFixedHandshake(createVerifier(row, options), handshake),
+  };
+}
 
 const grafanaSchema = objectSchema(["secret"], {
   secret: SECRET,

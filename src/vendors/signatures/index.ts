@@ -1,6 +1,6 @@
 import type { SignatureDefinition } from "../../core/ports/driver.ts";
 import { field, graph, mailgun } from "./without-row.ts";
-import { grafana, header, hmac } from "./generic.ts";
+import { basic, grafana, header, hmac, token } from "./generic.ts";
 import { defineSignature } from "./verifier.ts";
 import { rows } from "./rows.ts";
 import { sns } from "./sns.ts";
@@ -16,6 +16,8 @@ export const signatures: Record<string, SignatureDefinition> = {
   mailgun,
   netlify,
   sns,
+  basic,
+  token,
   hmac,
   header,
   field,

@@ -97,7 +97,7 @@ export type SignedPart = string | ((request: SignedRequest) => string | undefine
 export interface HandshakeRule {
   /** For the documentation. */
   about: string;
-  methods?: readonly ("GET" | "HEAD")[];
+  methods?: readonly ("GET" | "HEAD" | "OPTIONS")[];
   /** Whether a request without a valid signature may be the handshake. Default: it is always signed. */
   mayBeUnsigned?(head: SignedHead): boolean;
   /** Why such a request is refused if it gets no answer. Default: it has no signature. */

@@ -1,6 +1,6 @@
 import { NON_BLANK } from "../../core/shared/json.ts";
 import * as handshakes from "./handshakes.ts";
-import { toBasicKey, toStandardKey } from "./signature.ts";
+import { toStandardKey } from "./signature.ts";
 import { type DecidedRow, SHOWN, type SignatureRow, TIMED_LIST } from "./row.ts";
 import { decodedUrl, form, withAndWithoutPort, withDigest } from "./signed-text.ts";
 
@@ -241,6 +241,4 @@ export const rows = {
     deliveryId: "{{headers.x-razorpay-event-id}}",
     senderTimeoutMs: 5000,
   },
-  basic: { ...SHOWN, header: "authorization", prefix: "Basic ", encoding: "base64", toKey: toBasicKey },
-  token: { ...SHOWN, header: "authorization", prefix: "Bearer " },
 } as const satisfies Record<string, DecidedRow>;

@@ -112,7 +112,11 @@ describe("the address of AWS", () => {
     expect(toAwsUrl(text, (pathname) => pathname === "/")).toBeUndefined();
   });
 
-  test.each(["https://sns.eu-west-1.amazonaws.com/?a=1", "https://sns.cn-north-1.amazonaws.com.cn/", "https://sns.us-gov-west-1.amazonaws.com/"])("%s", (text) => {
+  test.each([
+    "https://sns.eu-west-1.amazonaws.com/?a=1",
+    "https://sns.cn-north-1.amazonaws.com.cn/",
+    "https://sns.us-gov-west-1.amazonaws.com/",
+  ])("%s", (text) => {
     expect(toAwsUrl(text, (pathname) => pathname === "/")?.href).toBe(text);
   });
 });

@@ -12,7 +12,7 @@ import {
 import { HTTP_URL, NON_BLANK, objectSchema } from "../../core/shared/json.ts";
 import { redactPayload, toSecrets } from "../../core/shared/secret.ts";
 import { parseDuration } from "../../core/shared/time.ts";
-import { HANDSHAKE_OPTION, withFixedHandshake } from "./handshake.ts";
+import { checkHandshake, HANDSHAKE_OPTION, withFixedHandshake } from "./handshake.ts";
 import type {
   Bytes,
   SignatureRefusal,
@@ -83,7 +83,7 @@ export const jwt: SignatureDefinition<JwtOptions> = {
     replay: "*plain*, *timed* with `bodyHash`",
     handshake: "`handshake`",
   },
-  check: (options) => [...checkAlgorithms(options), ...checkReceiver(options)],
+  check: (options) => [...checkAlgorithms(options), ...checkReceiver(options), ...checkHandshake(options.handshake)],
   async create({ jwks, secret, handshake, ...rules }) {
     const keys = jwks === undefined ? { secrets: toSecrets(secret) } : { jwks };
     return withFixedHandshake(await openToken({ ...rules, keys }), handshake);

@@ -14,7 +14,7 @@ import {
 } from "../../core/shared/json.ts";
 import { redactPayload, sameSecret, toSecrets } from "../../core/shared/secret.ts";
 import { parseDuration } from "../../core/shared/time.ts";
-import { HANDSHAKE_OPTION, withFixedHandshake } from "./handshake.ts";
+import { checkHandshake, HANDSHAKE_OPTION, withFixedHandshake } from "./handshake.ts";
 import { graph as graphHandshake } from "./handshakes.ts";
 import type {
   SignatureRefusal,
@@ -107,6 +107,7 @@ export const field: SignatureDefinition<FromSchema<typeof fieldSchema>> = {
   schema: fieldSchema,
   replay: () => "plain",
   about: { header: "body: `field`", signed: SECRET_ITSELF, handshake: "`handshake`" },
+  check: ({ handshake }) => checkHandshake(handshake),
   create: ({ secret, field: name, handshake }) => withFixedHandshake(createFieldVerifier(secret, name), handshake),
 };
 

@@ -52,13 +52,26 @@ function checkId(source: MappingSource, earlier: MappingSource[]): Finding[] {
 function checkPath({ mapping, key }: MappingSource, hooksPath: string): Finding[] {
   const name = trimSlashes(mapping.match?.path ?? "");
   const at = `${key}.match.path`;
+  const flaw = findPathFlaw(mapping.match?.path ?? "");
+  if (flaw !== undefined) return [error(at, `No request has this path: ${flaw}`)];
   if (BUILT_IN_HOOKS.some((builtIn) => builtIn === name)) {
-    return [warning(at, `This path is never reached: the service answers ${name} itself. Choose another path.`)];
+    return [error(at, `This path is never reached: the service answers ${name} itself. Choose another path.`)];
   }
   if (!`/${name}`.startsWith(`${hooksPath}/`)) return [];
   const meant = name.slice(hooksPath.length);
   const message = `This path means ${hooksPath}/${name}, because hooks.path is put in front. Write "${meant}" for /${name}.`;
   return [warning(at, message)];
+}
+
+/** Why a path can never match. Paths are compared decoded, without the query. */
+function findPathFlaw(written: string): string | undefined {
+  const name = trimSlashes(written);
+  const odd = name.split("/").find((segment) => /^\.{0,2}$/.test(segment));
+  if (name !== "" && odd !== undefined) return `the part "${odd}" is refused. Write names between single slashes.`;
+  if (/[?#]/.test(name))
+    return "it ends before ? and #. Compare the query in a transform, or fields with match.payload.";
+  if (/%[\da-f]{2}/i.test(name)) return "it is decoded before it is compared. Write the characters themselves.";
+  return undefined;
 }
 
 function checkCompat({ mapping, key }: MappingSource, compat: ResolvedConfig["hooks"]["compat"]): Finding[] {

@@ -358,9 +358,25 @@ describe("mappings", () => {
   });
 
   test.each(["wake", "/agent/"])("match.path %s is never reached", async (path) => {
-    expect((await findProblems(agentMapping({ match: { path } }))).warnings).toEqual([
+    expect(await errors(agentMapping({ match: { path } }))).toEqual([
       expect.stringMatching(/^hooks\.mappings\[0\]\.match\.path: This path is never reached/),
     ]);
+  });
+
+  test.each([
+    ["a//b", 'the part "" is refused'],
+    ["../a", 'the part ".." is refused'],
+    ["a/./b", 'the part "." is refused'],
+    ["github?token=x", "it ends before ? and #"],
+    ["a#b", "it ends before ? and #"],
+    ["a%20b", "it is decoded before it is compared"],
+  ])("match.path %s can never match", async (path, reason) => {
+    expect(await errors(agentMapping({ match: { path } }))).toEqual([
+      expect.stringContaining(`hooks.mappings[0].match.path: No request has this path: ${reason}`),
+    ]);
+    for (const right of ["a b/c", "/a/", "100%", "..a", "größe"]) {
+      expect(await errors(agentMapping({ match: { path: right } }))).toEqual([]);
+    }
   });
 
   test("body is the same in all mappings of a path", async () => {
