@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import { writeFileSync } from "node:fs";
 import path from "node:path";
 import { ConfigError, messageOf } from "../../core/errors.ts";
-import { SERVER_OPTIONS } from "../../core/ingress/server.ts";
+import { SERVER_OPTIONS } from "../../core/shared/net/server-options.ts";
 import { startProcess } from "../../core/shared/system/child-process.ts";
 import { createFolder } from "../../core/shared/system/files.ts";
 import { toPrintable } from "../../core/telemetry/log.ts";

@@ -1,11 +1,12 @@
 import { toServiceAddress } from "../shared/system/owner.ts";
 import { once } from "node:events";
-import type { IncomingMessage, Server, ServerOptions, ServerResponse } from "node:http";
+import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { Readable } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
 import { ConfigError, HookError, messageOf, toHookError } from "../errors.ts";
 import { createId } from "../shared/id.ts";
+import { SERVER_OPTIONS } from "../shared/net/server-options.ts";
 import { type Describe, inRequestSpan } from "../telemetry/traces.ts";
 import type { HttpResponse } from "../types.ts";
 import { ClientGone } from "./body.ts";
@@ -61,17 +62,6 @@ export interface IngressServer {
 type Dispatch = (exchange: Exchange) => HttpResponse | Promise<HttpResponse>;
 
 const DRAIN_MS = 10_000;
-
-/** Also of another listener that passes requests on. */
-export const SERVER_OPTIONS: ServerOptions = {
-  // Longer than the largest `hooks.bodyTimeoutSeconds`: this one only ends connections that nobody waits for.
-  requestTimeout: 330_000,
-  headersTimeout: 30_000,
-  connectionsCheckingInterval: 5_000,
-  keepAliveTimeout: 72_000,
-  // Checked here instead, so that the answer has a body.
-  requireHostHeader: false,
-};
 
 /** Serves hooks and all other routes over HTTP and in process. */
 export function createServer<Runtime extends IngressRuntime>(options: IngressOptions<Runtime>): IngressServer {
