@@ -120,6 +120,25 @@ const CHECKS: Checks<MailSourceUnderTest> = {
     assert.deepEqual(toIds(mails), toIds([1]));
   },
 
+  async "without `since`, gives only what arrives once the folder is open, whatever the clocks say"({
+    source,
+    deliver,
+    forgetPositions,
+  }) {
+    await deliver(mailOf(1), new Date(Date.now() - 24 * HOUR_MS));
+    await deliver(mailOf(2), new Date(Date.now() - 60_000));
+    const isDelivered = async ({ batches, mails }: Followed): Promise<boolean> => {
+      if (batches.length === 1) await deliver(mailOf(3));
+      return mails.length > 0;
+    };
+    const { position, mails: first } = await followMail(source, isDelivered, { since: undefined });
+    assert.deepEqual(toIds(first), toIds([3]));
+    await forgetPositions();
+    await deliver(mailOf(4));
+    const findKnown = async (): Promise<Set<string>> => new Set(first.map(({ id }) => id));
+    assert.deepEqual(toIds(await followThrough(source, 1, { position, since: undefined, findKnown })), toIds([4]));
+  },
+
   async "gives unknown mail after a position became invalid"({ source, deliver, forgetPositions }) {
     const since = Math.floor(Date.now() / 1000) * 1000 - HOUR_MS;
     await deliver(mailOf(1), new Date(since - HOUR_MS));

@@ -12,7 +12,7 @@ import type { RefreshTokens } from "../core/ports/mail-source.ts";
  * if the store cannot be read or written.
  */
 export interface MailStore {
-  /** The state of a folder; a new folder is followed from now on. */
+  /** The state of a folder, which is stored if it is new. */
   folder(name: string): Promise<StoredFolder>;
   /** Finds the ids whose mails were processed, in any folder. */
   findKnown(ids: string[]): Promise<Set<string>>;

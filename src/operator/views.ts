@@ -270,7 +270,7 @@ export async function toRecordingTimeline(
 ): Promise<RecordingTimeline> {
   const views = requests.map(async ({ request, ...one }) => ({
     ...toView(one),
-    request: await toRequestView({ hook: recording.hook, request }, findParser),
+    request: await toRequestView({ hook: recording.hook, request, receivedAt: one.at }, findParser),
   }));
   return { ...toView(recording), requests: await Promise.all(views) };
 }
@@ -290,14 +290,14 @@ function toSummary(entries: Entry[]): string | undefined {
 }
 
 async function toRequestView(
-  { hook, request: stored }: Pick<EventRecord, "hook" | "request">,
+  { hook, request: stored, receivedAt }: Pick<EventRecord, "hook" | "request" | "receivedAt">,
   findParser: FindParser,
 ): Promise<RequestView> {
   const { body, ...head } = stored;
   // Empty: the body was not stored. A parser could take it for an empty form.
   if (body.length === 0) return { ...head, payload: "" };
   try {
-    const parsed = await findParser(head.contentType, hook)(body);
+    const parsed = await findParser(head.contentType, hook)(body, receivedAt);
     return { ...head, payload: exactPayload({ ...parsed, rawBody: body }) };
   } catch {
     return { ...head, payload: body.toString("utf8") };

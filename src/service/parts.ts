@@ -87,9 +87,9 @@ export async function openParts(options: PartsOptions): Promise<Parts> {
 
 function createFindParser(current: () => Runtime): FindParser {
   return createParsers({
-    async readMail(source) {
+    async readMail(source, receivedAt) {
       const { readPostedMail } = await import("../mail/message/posted-mail.ts");
-      return readPostedMail(source, current().config.hooks.mail[0]);
+      return readPostedMail(source, receivedAt, current().config.hooks.mail[0]);
     },
     takesText: (hook) => current().mappings.takesText(hook),
   });

@@ -36,6 +36,7 @@ test.each([
   ["the sender, if Reply-To is not allowed", ["Reply-To: eve@example.net"], "ada@example.com"],
   ["the sender, if Reply-To names several", ["Reply-To: bob@example.com, eve@example.com"], "ada@example.com"],
   ["the sender, if there are two Reply-To", ["Reply-To: a@example.com", "Reply-To: b@example.com"], "ada@example.com"],
+  ["the sender, if Reply-To is the service itself", ["Reply-To: Agent+7@example.com"], "ada@example.com"],
   ["the sender, if Reply-To is no address", ["Reply-To: nobody"], "ada@example.com"],
 ])("an answer goes to %s", async (_, header, recipient) => {
   expect(await post("From: Ada <ada@example.com>", ...header)).toMatchObject({ status: 202, recipient });
@@ -49,6 +50,11 @@ test("a sender who is not allowed gets no answer, but may name an address that i
   expect(await post("From: eve@example.net", "Reply-To: eve@example.org")).toMatchObject(unanswered);
   const recipient = "team@example.com";
   expect(await post("From: form@example.net", `Reply-To: ${recipient}`)).toMatchObject({ status: 202, recipient });
+});
+
+test("a mail from the service's own address gets no answer", async () => {
+  const warnings = ["The reply will not be delivered: the recipient is the service itself."];
+  expect(await post("From: agent@example.com")).toMatchObject({ body: { warnings }, recipient: undefined });
 });
 
 test("the secret of a mail service says nothing about a sender", async () => {

@@ -18,6 +18,8 @@ interface WatchStart extends Partial<Pick<MailWatchOptions, "backoff" | "log">> 
   /** The response to a request with these mails. Default: accept all. */
   hook?(ids: string[], body: Posted): Partial<HookResponse> | Promise<Partial<HookResponse>>;
   maxBodyBytes?: number;
+  /** Default: 0. */
+  lookbackMs?: number;
   store?: MailStore;
 }
 
@@ -65,10 +67,10 @@ export function createWatchedMailbox(folders?: string[]): WatchedMailbox {
     changes,
     addAll: (ids) => ids.forEach((id) => mailbox.add({ id })),
     openStore,
-    start({ hook = () => ({}), maxBodyBytes = 262_144, store, ...options } = {}) {
+    start({ hook = () => ({}), maxBodyBytes = 262_144, lookbackMs = 0, store, ...options } = {}) {
       watch = createMailWatch({
         source: mailbox.source,
-        settings: resolveUserConfig({}, { baseDir: "/" }).hooks.mail[0],
+        settings: { ...resolveUserConfig({}, { baseDir: "/" }).hooks.mail[0], lookbackMs },
         openStore: async () => store ?? openStore(),
         maxBodyBytes: () => maxBodyBytes,
         log: silentLog,

@@ -12,7 +12,7 @@ import { hideValues, type References, resolveReferences, withReferences } from "
 import { type ConfigLocation, resolveConfig } from "./resolve.ts";
 import type { Finding } from "./rules/finding.ts";
 import { applyRules } from "./rules/rules.ts";
-import { findForeignReferences } from "./rules/secrets.ts";
+import { findForeignReferences, findOpenFiles } from "./rules/secrets.ts";
 import { checkConfigSchema } from "./schema/blocks.ts";
 import type { UserConfig, ValidConfig } from "./schema/generated.ts";
 import { type SchemaProblem, toConfigProblem } from "./schema/problems.ts";
@@ -160,7 +160,10 @@ async function checkConfig(written: unknown, options: CheckOptions, builtIn: Dri
     config,
     drivers,
     problems: placeAll([...passable, ...without(ofLevel("error", findings), unresolved)]),
-    warnings: placeAll(without(ofLevel("warning", findings), unresolved)),
+    warnings: placeAll([
+      ...findOpenFiles(references, options.baseDir),
+      ...without(ofLevel("warning", findings), unresolved),
+    ]),
     isRefused: (block) =>
       raised.some(
         (problem) => (problem.file ?? file) === (block.file ?? file) && isWithin(problem.key ?? "", block.key),

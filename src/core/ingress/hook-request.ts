@@ -90,7 +90,7 @@ export async function toStoredRequest(event: EventRecord, findParser: FindParser
     query: withoutRedacted(query),
     headers: withoutRedacted(headers),
     rawBody: body,
-    ...(await findParser(head.contentType, event.hook)(body)),
+    ...(await findParser(head.contentType, event.hook)(body, event.receivedAt)),
     receivedAt: event.receivedAt,
   };
 }
@@ -140,10 +140,11 @@ export async function toCaughtUpRequest(
   findParser: FindParser,
 ): Promise<HookRequest> {
   const rawBody = Buffer.from(JSON.stringify(event));
+  const request = toJsonRequest({ hook, hooksPath, credential });
   return {
-    ...toJsonRequest({ hook, hooksPath, credential }),
+    ...request,
     rawBody,
-    ...(await findParser("application/json", hook)(rawBody)),
+    ...(await findParser("application/json", hook)(rawBody, request.receivedAt)),
     client: "catch-up",
     isCaughtUp: true,
   };
@@ -213,7 +214,7 @@ export async function parseLate(
   parse: ParseBody,
   hideSecrets?: Verified["hideSecrets"],
 ): Promise<void> {
-  Object.assign(request, await parse(request.rawBody));
+  Object.assign(request, await parse(request.rawBody, request.receivedAt));
   if (hideSecrets) hidePayload(request, hideSecrets);
 }
 

@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
 import { createParsers, type ParsedBody } from "./parse-body.ts";
 
-const findParser = createParsers({ readMail: async (source) => ({ mail: String(source) }) });
+const findParser = createParsers({ readMail: async (source, receivedAt) => ({ mail: String(source), receivedAt }) });
 const TYPES = { json: "application/json", form: "application/x-www-form-urlencoded", text: "text/plain" };
 
 function parseBody(type: keyof typeof TYPES, body: Buffer): ParsedBody | Promise<ParsedBody> {
-  return findParser(TYPES[type])(body);
+  return findParser(TYPES[type])(body, 0);
 }
 
 /** The payload of a body whose parser is synchronous. */
@@ -159,7 +159,7 @@ test.each([
   ["text/plain", '{"a":[1]}'],
   ["text/json; charset=utf-8", '{"a":[1]}'],
 ])("%s may hold JSON", async (contentType, body) => {
-  expect(await findParser(contentType)(Buffer.from(body))).toEqual({ payload: { a: [1] }, payloadIsBody: true });
+  expect(await findParser(contentType)(Buffer.from(body), 0)).toEqual({ payload: { a: [1] }, payloadIsBody: true });
 });
 
 test.each([
@@ -186,8 +186,8 @@ test.each(["application/x-ndjson", "application/jsonl", "text/x-ndjson", "applic
 );
 
 test("a mail is read by the mail reader", async () => {
-  expect(await findParser("message/rfc822")(Buffer.from("From: a@b.c\r\n"))).toEqual({
-    payload: { mail: "From: a@b.c\r\n" },
+  expect(await findParser("message/rfc822")(Buffer.from("From: a@b.c\r\n"), 5)).toEqual({
+    payload: { mail: "From: a@b.c\r\n", receivedAt: 5 },
     payloadIsBody: false,
   });
 });

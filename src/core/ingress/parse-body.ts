@@ -19,16 +19,16 @@ export interface ParsedBody {
 
 /**
  * Parses a body. Throws a 400 when it is malformed, a 413 when it has too many parts, a 415 when it is text but not JSON or
- * its charset is unknown.
+ * its charset is unknown. `receivedAt`: of the request, in milliseconds since the epoch.
  */
-export type ParseBody = (body: Buffer) => ParsedBody | Promise<ParsedBody>;
+export type ParseBody = (body: Buffer, receivedAt: number) => ParsedBody | Promise<ParsedBody>;
 
 /** Finds the parser of a content type. An absent one counts as JSON. Throws a 415 for a type that the hook does not accept. */
 export type FindParser = (contentType: string, hook?: string) => ParseBody;
 
 export interface ParserOptions {
   /** Reads a mail (RFC 5322) as the payload of the mail hook. */
-  readMail(source: Buffer): Promise<unknown>;
+  readMail(source: Buffer, receivedAt: number): Promise<unknown>;
   /** Whether the hook's mappings say `body: "text"`. Default: none does. */
   takesText?(hook: string): boolean;
 }
@@ -63,7 +63,7 @@ export function createParsers({ readMail, takesText = () => false }: ParserOptio
     if ((isXml || essence === "message/rfc822") && BUILT_IN_HOOKS.some((name) => name === hook)) {
       throw unsupported("Send JSON, a form, or text that holds JSON: this hook has fixed fields.");
     }
-    if (essence === "message/rfc822") return async (body) => toParsed(await readMail(body));
+    if (essence === "message/rfc822") return async (body, receivedAt) => toParsed(await readMail(body, receivedAt));
     if (isXml) return (body) => parseXmlBody(body, charset);
     if (JSON_LINES.test(subtype)) throw unsupported(SEND_AN_ARRAY);
     if (!isJsonType(type) && type.type !== "text") throw unsupported(NEXT_STEP);

@@ -96,6 +96,8 @@ export interface ChannelDriver {
   readonly needsAllow?: boolean;
   /** Places of verified events must be in `allow` too: the signature does not say who wrote the event. */
   readonly sourceNeedsAllow?: boolean;
+  /** Whether a recipient is the account itself: an answer there would come back as an event. Default: none is. */
+  isOwn?(to: string): boolean;
   /** The part of a recipient that `allow` is compared with, without a thread. Default: all of it. */
   addressOf?(to: string): string;
   /** Updates replace the text of an earlier message. */

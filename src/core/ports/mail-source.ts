@@ -89,8 +89,11 @@ export interface MailBatch {
 export interface FollowOptions {
   /** The position of the last batch of an earlier `follow`; undefined for the first one. */
   position: string | undefined;
-  /** Milliseconds since the epoch. Without a valid position, mail received before is left out. */
-  since: number;
+  /**
+   * Milliseconds since the epoch. Without a valid position, mail received before is left out. Absent: what is there when the folder
+   * is first opened is left out, whatever the clocks say.
+   */
+  since?: number;
   /** Which of these ids belong to processed mails. If a position is lost, these are not given again. */
   findKnown(ids: string[]): Promise<ReadonlySet<string>>;
   /** Maximum number of mails in a batch. */

@@ -7,6 +7,7 @@ import { isLoopback } from "../../core/shared/net/network.ts";
 import { NON_BLANK, objectSchema } from "../../core/shared/json.ts";
 import type { ChannelDriver } from "../../core/ports/channel.ts";
 import { toLine, toNoAnswer } from "../../vendors/kit/http.ts";
+import { isSameMailbox } from "../message/addresses.ts";
 import { ADDRESS, composeMail, toMessageId, parseRecipient } from "./compose.ts";
 import { isLoginRefused, sendMail, type SmtpLogin, toDriverError, type WrittenMail, writeMail } from "./transport.ts";
 
@@ -86,6 +87,7 @@ export function createEmail(
     needsAllow: true,
     sourceNeedsAllow: true,
     addressOf: (to) => parseRecipient(to).address,
+    isOwn: (to) => [from, account?.user ?? ""].some((own) => isSameMailbox(parseRecipient(to).address, own)),
     checkRecipient(to) {
       if (ADDRESS.test(parseRecipient(to).address)) return;
       throw new DriverError("Expected an address such as ada@example.com, then, if wanted, a blank and the subject.", {

@@ -1,5 +1,5 @@
 import { isAscii, isUtf8 } from "node:buffer";
-import { isSameMailbox } from "../message/text.ts";
+import { isSameMailbox } from "../message/addresses.ts";
 import { assembleMail, type MailPart, pickParts, readMail } from "../message/read-mail.ts";
 import type { FollowOptions, MailAttachment, ReceivedMail } from "../../core/ports/mail-source.ts";
 import type { GmailApi, GmailHeader, GmailPart, MessageForm } from "./api.ts";

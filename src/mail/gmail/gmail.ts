@@ -1,6 +1,6 @@
 import { MailError } from "../../core/errors.ts";
 import { createWakeUp, DAY_MS } from "../../core/shared/time.ts";
-import { isSameMailbox } from "../message/text.ts";
+import { isSameMailbox } from "../message/addresses.ts";
 import type { GmailOptions } from "../options.ts";
 import type { FollowOptions, MailBatch, MailSource } from "../../core/ports/mail-source.ts";
 import { createGmailApi, type GmailApi } from "./api.ts";
@@ -44,7 +44,7 @@ export function createGmail(options: GmailOptions, pollMs = POLL_MS): MailSource
   async function* follow(_folder: string, request: FollowOptions): AsyncGenerator<MailBatch> {
     const { signal } = request;
     await checkMailbox(api, user, signal);
-    let position = parsePosition(request.position) ?? (await startPosition(api, request.since, signal));
+    let position = parsePosition(request.position) ?? (await startPosition(api, request));
     while (!signal.aborted) {
       const { backlog } = position;
       const batches = backlog

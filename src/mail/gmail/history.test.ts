@@ -22,7 +22,7 @@ describe("readHistory", () => {
 
   async function read(pages: Record<string, Page>): Promise<PositionedBatch[]> {
     const batches: PositionedBatch[] = [];
-    const position = { historyId: "100", readAt: 5 };
+    const position = { historyId: "100", readAt: 5, begunAt: 3 };
     for await (const batch of readHistory(createApi(pages), position, FOLLOW_OPTIONS)) batches.push(batch);
     return batches;
   }
@@ -112,7 +112,7 @@ describe("readBacklog", () => {
 
   async function read(api: GmailApi, backlog: Backlog): Promise<PositionedBatch[]> {
     const batches: PositionedBatch[] = [];
-    const position = { historyId: "1", readAt: 5, backlog };
+    const position = { historyId: "1", readAt: 5, begunAt: 3, backlog };
     for await (const batch of readBacklog(api, position, FOLLOW_OPTIONS)) batches.push(batch);
     return batches;
   }
@@ -129,7 +129,7 @@ describe("readBacklog", () => {
     const [first, last] = await read(api, { since: 100, given: [] });
     expect(first && idsOf(first)).toEqual(["c", "d"]);
     expect(first?.position.backlog).toEqual({ since: 300, given: ["c", "d"] });
-    expect(last?.position).toEqual({ historyId: "1", readAt: 5 });
+    expect(last?.position).toEqual({ historyId: "1", readAt: 5, begunAt: 3 });
   });
 
   test("loses no mail that is listed out of order when it is interrupted", async () => {
@@ -157,8 +157,8 @@ describe("readBacklog", () => {
 
 describe("parsePosition", () => {
   test.each([
-    { historyId: "179518051848910062797", readAt: 5 },
-    { historyId: "1", readAt: 5, backlog: { since: 3, given: ["a"] } },
+    { historyId: "179518051848910062797", readAt: 5, begunAt: 3 },
+    { historyId: "1", readAt: 5, begunAt: 3, backlog: { since: 3, given: ["a"] } },
   ])("reads %o", (position) => {
     expect(parsePosition(JSON.stringify(position))).toEqual(position);
   });

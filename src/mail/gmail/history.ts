@@ -10,6 +10,8 @@ export interface Position {
   historyId: string;
   /** When the history was last read to its end, in milliseconds since the epoch, by this machine's clock. */
   readAt: number;
+  /** The same, when it was first read: earlier mails do not count as new. */
+  begunAt: number;
   /** The mails to read before the history continues. */
   backlog?: Backlog;
 }
@@ -32,20 +34,27 @@ const OVERLAP_MS = DAY_MS;
 const MAX_GIVEN = 100;
 
 export function parsePosition(text: string | undefined): Position | undefined {
-  const { historyId, readAt, backlog } = parseObject(text ?? "");
-  if (typeof historyId !== "string" || !/^\d{1,30}$/.test(historyId) || typeof readAt !== "number") return undefined;
-  return { historyId, readAt, ...(isBacklog(backlog) && { backlog }) };
+  const { historyId, readAt, begunAt = readAt, backlog } = parseObject(text ?? "");
+  if (typeof historyId !== "string" || !/^\d{1,30}$/.test(historyId)) return undefined;
+  if (typeof readAt !== "number" || typeof begunAt !== "number") return undefined;
+  return { historyId, readAt, begunAt, ...(isBacklog(backlog) && { backlog }) };
 }
 
 function isBacklog(value: unknown): value is Backlog {
   return isObject(value) && typeof value.since === "number" && Array.isArray(value.given);
 }
 
-/** The mailbox as it is now; what arrived since a moment is its backlog. */
-export async function startPosition(api: GmailApi, since: number, signal: AbortSignal): Promise<Position> {
+/** The mailbox as it is now; what arrived since a moment, if there is one, is its backlog. */
+export async function startPosition(
+  api: GmailApi,
+  { since, signal }: Pick<FollowOptions, "since" | "signal">,
+): Promise<Position> {
   const readAt = Date.now();
   const { historyId } = await api.profile(signal);
-  return { historyId: historyId ?? "1", readAt, backlog: { since, given: [] } };
+  const backlog = since === undefined ? undefined : { since, given: [] };
+  // Mail is received in whole seconds.
+  const begunAt = Math.floor(readAt / 1000) * 1000;
+  return { historyId: historyId ?? "1", readAt, begunAt, ...(backlog && { backlog }) };
 }
 
 /** Gives what arrived since a position. If Gmail no longer knows the position, gives a new one with a backlog. */
@@ -57,11 +66,11 @@ export async function* readHistory(
   const readAt = Date.now();
   const { batchSize, signal } = options;
   // A moment later than the last read is from a clock that was ahead.
-  const since = Math.min(options.since, from.readAt);
+  const since = Math.min(options.since ?? from.begunAt, from.readAt);
   const found = await listChanges(api, from.historyId, signal);
   if (found === undefined) {
-    const position = await startPosition(api, Math.max(since, from.readAt - OVERLAP_MS), signal);
-    yield { mails: [], position, remaining: 0 };
+    const position = await startPosition(api, { since: Math.max(since, from.readAt - OVERLAP_MS), signal });
+    yield { mails: [], position: { ...position, begunAt: from.begunAt }, remaining: 0 };
     return;
   }
   const { changes, historyId } = found;
@@ -78,7 +87,7 @@ export async function* readHistory(
     position = { ...position, historyId: last?.record ?? position.historyId };
     if (mails.length > 0) yield { mails, position, remaining: changes.length };
   }
-  yield { mails: [], position: { historyId, readAt }, remaining: 0 };
+  yield { mails: [], position: { historyId, readAt, begunAt: from.begunAt }, remaining: 0 };
 }
 
 interface Change {

@@ -4,7 +4,7 @@ import type { RouteHandler } from "../../core/ingress/router.ts";
 import { toGoogleRules } from "../../core/shared/net/google-token.ts";
 import { bearerTokenOf, createTokenVerifier, type VerifyToken } from "../../core/shared/net/json-web-token.ts";
 import { isObject, parseObject } from "../../core/shared/json.ts";
-import { isSameMailbox } from "../message/text.ts";
+import { isSameMailbox } from "../message/addresses.ts";
 import type { GmailOptions } from "../options.ts";
 import type { MailSource } from "../../core/ports/mail-source.ts";
 import { type CallGoogle, toMailError } from "./google.ts";

@@ -112,6 +112,7 @@ export async function* followFolder(
     const reading = { folder, options, failures };
     // Whole seconds: the mails that are here already do not count as new.
     position.newest ??= (await findNewest(reading)) + 1;
+    position.begun ??= position.newest;
     do {
       changes.reset();
       const { backlog, fresh } = await listMails(folder, position);
@@ -215,6 +216,8 @@ export interface Position {
   uid: number;
   /** When the newest mail so far was received, in milliseconds since the epoch by the server's clock. Absent: not known yet. */
   newest?: number;
+  /** The same, when the folder was first opened: earlier mails do not count as new. */
+  begun?: number;
   /** The mails that were in the folder when reading began. Absent once they are processed. */
   backlog?: {
     /** The uid of the last of them. */
@@ -226,15 +229,18 @@ export interface Position {
 
 /**
  * Starts over if the folder's uids are others, or if an earlier state of the folder was restored: with what was received since the
- * newest mail, if `since` is later because of a wrong clock.
+ * newest mail, if `since` is later because of a wrong clock. Without `since`, a new folder begins at its next uid, and one that
+ * starts over where it began, so that only the server's clock counts.
  */
 export function resumeFrom(
   position: Position | undefined,
   { uidValidity, uidNext }: { uidValidity: bigint; uidNext: number },
-  since: number,
+  since: number | undefined,
 ): Position {
   if (position?.uidValidity === uidValidity && position.uid < uidNext) return position;
-  const from = position?.backlog?.since ?? Math.min(since, position?.newest ?? since);
+  const begun = since === undefined ? position?.begun : Math.min(since, position?.newest ?? since);
+  const from = position?.backlog?.since ?? begun;
+  if (from === undefined) return { uidValidity, uid: uidNext - 1 };
   return { ...position, uidValidity, uid: 0, backlog: uidNext > 1 ? { until: uidNext - 1, since: from } : undefined };
 }
 
@@ -249,12 +255,13 @@ export function writePosition({ uidValidity, ...rest }: Position): string {
 }
 
 export function parsePosition(text: string | undefined): Position | undefined {
-  const { uidValidity, uid, newest, backlog } = parseObject(text ?? "");
+  const { uidValidity, uid, newest, begun, backlog } = parseObject(text ?? "");
   if (typeof uidValidity !== "string" || !/^\d{1,20}$/.test(uidValidity)) return undefined;
   const position = {
     uidValidity: BigInt(uidValidity),
     uid: Number(uid),
     ...(typeof newest === "number" && { newest }),
+    ...(typeof begun === "number" && { begun }),
   };
   if (!isObject(backlog)) return position;
   return { ...position, backlog: { until: Number(backlog["until"]), since: Number(backlog["since"]) } };

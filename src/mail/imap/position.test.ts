@@ -33,6 +33,15 @@ describe("resumeFrom", () => {
     expect(backlog).toEqual({ until: 100, since: expected });
   });
 
+  test("begins at the next uid without `since`", () => {
+    expect(resumeFrom(undefined, folder, undefined)).toEqual({ uidValidity: 7n, uid: 100 });
+  });
+
+  test("starts over where it began without `since`", () => {
+    const { backlog } = resumeFrom({ uidValidity: 6n, uid: 1, newest: since + 5, begun: since - 5 }, folder, undefined);
+    expect(backlog).toEqual({ until: 100, since: since - 5 });
+  });
+
   test("has no backlog in an empty folder", () => {
     expect(resumeFrom(undefined, { uidValidity: 7n, uidNext: 1 }, since)).toEqual({
       uidValidity: 7n,
@@ -49,7 +58,7 @@ test("drops the backlog after its last mail", () => {
 
 test.each([
   { uidValidity: 2n ** 32n, uid: 12 },
-  { uidValidity: 7n, uid: 12, newest: 3, backlog: { until: 100, since } },
+  { uidValidity: 7n, uid: 12, newest: 3, begun: 2, backlog: { until: 100, since } },
 ])("reads back what was written", (position) => {
   expect(parsePosition(writePosition(position))).toEqual(position);
 });

@@ -3,7 +3,6 @@ import { createMailOfEachKind } from "../../../test/support/mails.ts";
 import { encodeBody, encodeText, encodeWords } from "../../../test/support/mails/encode.ts";
 import { read } from "../../../test/support/mails/read.ts";
 import { TEXTS } from "../../../test/support/mails/texts.ts";
-import { readInvite } from "./body.ts";
 
 const FROM = "From: ann@example.com\r\n";
 
@@ -194,46 +193,45 @@ test("only the first lines of a hostile mail are read", async () => {
   expect((await read(`${FROM}\r\n${lines}`, { maxBytes: 1_000_000 })).body.length).toBeLessThan(60_000);
 });
 
-test("describes what, when, where and who", () => {
-  const calendar = [
-    "BEGIN:VCALENDAR",
-    "METHOD:REQUEST",
-    "BEGIN:VTIMEZONE",
-    "DTSTART:19700101T000000",
-    "END:VTIMEZONE",
-    "BEGIN:VEVENT",
-    "SUMMARY;LANGUAGE=en:Planning\\, a very",
-    "  long one",
-    "DTSTART;TZID=Europe/Berlin:20261124T100000",
-    "DTEND:20261124T100000Z",
-    "RRULE:FREQ=WEEKLY",
-    "LOCATION:Room 4\\nsecond floor",
-    'ORGANIZER;CN="Lee; Ann":mailto:ann@example.com',
-    "ATTENDEE;CN=Bob;PARTSTAT=NEEDS-ACTION;RSVP=TRUE:mailto:bob@example.com",
-    "ATTENDEE;PARTSTAT=ACCEPTED:mailto:cy@example.com",
-    "STATUS:CONFIRMED",
-    "UID:7f3a@example.com",
-    "DESCRIPTION:Join at https://meet.google.com/abc-defg-hij\\nthanks",
-    "END:VEVENT",
-    "END:VCALENDAR",
-  ].join("\r\n");
-  expect(readInvite(calendar)).toBe(
-    [
-      "Calendar event (request)",
-      "What: Planning, a very long one",
-      "Begins: 2026-11-24 10:00 (Europe/Berlin)",
-      "Ends: 2026-11-24 10:00 Z",
-      "Repeats: FREQ=WEEKLY",
-      "Where: Room 4 second floor",
-      "Organizer: ann@example.com (Lee; Ann)",
-      "Status: CONFIRMED",
-      "UID: 7f3a@example.com",
-      "Join: https://meet.google.com/abc-defg-hij",
-      "Attendees: bob@example.com (Bob, needs-action), cy@example.com (accepted)",
-    ].join("\n"),
-  );
-});
+describe("a text whose charset is not declared, or declared as the runtime does not know it", () => {
+  const JAPANESE = "\u001b$B@A5a=q\u001b(B & more";
 
-test.each(["", "BEGIN:VCALENDAR\r\nEND:VCALENDAR", "no calendar"])("%j has no event", (calendar) => {
-  expect(readInvite(calendar)).toBe("");
+  test.each([
+    ["no type", ""],
+    ["no charset", "Content-Type: text/plain\r\n"],
+    ["no charset, in base64", "Content-Type: text/plain\r\nContent-Transfer-Encoding: base64\r\n"],
+    ["no charset, in HTML", "Content-Type: text/html\r\n"],
+    ["ASCII", "Content-Type: text/plain; charset=us-ascii\r\n"],
+    ["Microsoft's form", 'Content-Type: text/plain; charset="iso-2022-jp-ms"\r\n'],
+    ["a newer form", "Content-Type: text/plain; charset=ISO-2022-JP-2004\r\n"],
+  ])("Japanese: %s", async (_, header) => {
+    const body = header.includes("base64") ? btoa(JAPANESE) : JAPANESE;
+    const mail = await read(`From: ${JAPANESE} <ann@example.com>\r\n${header}\r\n${body}`);
+    expect([mail.body, mail.from]).toEqual(["請求書 & more", "請求書 & more <ann@example.com>"]);
+  });
+
+  test.each(["utf-7", '"UTF-7"'])("%s", async (charset) => {
+    const mail = await read(`${FROM}Content-Type: text/plain; charset=${charset}\r\n\r\nGr+APwA3w-e +- 1 +Jjo`);
+    expect(mail.body).toBe("Grüße + 1 ☺");
+  });
+
+  test("plus signs of other charsets stay", async () => {
+    expect((await read(`${FROM}\r\na+APwA3w- +1-`)).body).toBe("a+APwA3w- +1-");
+  });
+
+  const cyrillic = encodeText("Привет", "koi8-r").toString("latin1");
+  const pages = ['<meta charset="koi8-r">', '<META http-equiv="Content-Type" content="text/html; charset=KOI8-R">'].map(
+    (meta) => `<html><head>${meta}</head><p>${cyrillic}</p></html>`,
+  );
+
+  test.each(pages.flatMap((page) => ["8bit", "base64", "quoted-printable"].map((encoding) => [encoding, page])))(
+    "HTML that names it, in %s: %s",
+    async (encoding, page) => {
+      const part = `Content-Type:\r\n text/html\r\nContent-Transfer-Encoding: ${encoding}\r\n\r\n`;
+      const body = encodeBody(Buffer.from(page, "latin1"), encoding).toString("latin1");
+      expect((await read(Buffer.from(`${FROM}${part}${body}`, "latin1"))).body).toBe("Привет");
+      const parts = `Content-Type: multipart/mixed; boundary=b\r\n\r\n--b\r\n${part}${body}\r\n--b--\r\n`;
+      expect((await read(Buffer.from(`${FROM}${parts}`, "latin1"))).body).toBe("Привет");
+    },
+  );
 });

@@ -3,7 +3,8 @@ import type { Attachment, Email } from "postal-mime";
 import type { MailAttachment } from "../../core/ports/mail-source.ts";
 import { endOfLine } from "./header.ts";
 import { htmlToText } from "./html.ts";
-import { decodeBytes, parseMime, repairText } from "./mime.ts";
+import { readInvite } from "./invite.ts";
+import { decodeBytes, decodeJapanese, decodeUtf7, parseMime, repairText, withCharset } from "./mime.ts";
 import { cleanLine, cleanText } from "./text.ts";
 
 const MAX_ATTACHMENTS = 100;
@@ -28,19 +29,20 @@ export async function readParts(
   const cut = cutLines(body);
   const start = [content, cut].map((bytes) => bytes.toString("latin1", 0, SAMPLE_BYTES)).join("");
   const bounded = /format="?flowed/i.test(start) ? keepQuotes(cut, /quoted-printable/i.test(start)) : cut;
-  const parsed = (await parseBody(content, bounded, charset)) ?? salvage(bounded, charset);
+  const read = (await parseBody(content, bounded, charset)) ?? salvage(bounded, charset);
+  const parsed = /charset\s*=\s*"?utf-7\b/i.test(start) ? mapTexts(read, decodeUtf7) : read;
   const isAlternative = /multipart\/alternative/i.test(start);
   const { attachments } = parsed;
-  const describe = (type: RegExp, read: (content: string) => string): string => {
+  const describe = (type: RegExp, toLines: (content: string) => string): string => {
     const part = attachments.find(({ mimeType }) => type.test(mimeType));
-    return part ? read(decodeContent(part, charset)) : "";
+    return part ? toLines(decodeContent(part, charset)) : "";
   };
   const status = describe(DELIVERY_STATUS, readDeliveryStatus);
-  const invite = describe(/^text\/calendar$/, readInvite);
   const other = parsed.text || parsed.html ? undefined : attachments.find(isOtherText);
-  const written = other ? { ...parsed, text: decodeContent(other, charset) } : parsed;
+  const written = toText(other ? { ...parsed, text: decodeContent(other, charset) } : parsed, isAlternative);
+  const invite = describe(/^text\/calendar$/, (calendar) => readInvite(calendar, written));
   return {
-    text: [toText(written, isAlternative), status, invite].filter(Boolean).join("\n\n"),
+    text: [written, status, invite].filter(Boolean).join("\n\n"),
     attachments: attachments
       .filter((part) => part !== other && isAttachment(part))
       .slice(0, MAX_ATTACHMENTS)
@@ -91,22 +93,36 @@ function decodeContent({ content }: Attachment, charset: string): string {
   return decodeBytes(Buffer.from(content instanceof ArrayBuffer ? new Uint8Array(content) : content), charset);
 }
 
-/** Parses again as UTF-8 if a text is unreadable because its charset was not declared. */
+/** Parses again as UTF-8, or with the charset that its HTML names, if a text is unreadable because its charset was not declared. */
 async function parseBody(content: Buffer, body: Buffer, charset: string): Promise<ParsedBody | undefined> {
   const first = await tryToParse(content, body);
-  if (first === undefined || !isUnreadable(first) || (isUtf8(content) && isUtf8(body))) return first;
-  const again = await tryToParse(toUtf8(content, charset), toUtf8(body, charset));
+  if (first === undefined || !isUnreadable(first)) return first;
+  if (!isUtf8(content) || !isUtf8(body)) {
+    const again = await tryToParse(toUtf8(content, charset), toUtf8(body, charset));
+    if (again && !isUnreadable(again)) return again;
+  }
+  const named = META_CHARSET.exec(first.html?.slice(0, SAMPLE_BYTES) ?? "")?.[1] ?? charset;
+  const again = await tryToParse(withCharset(content, named), withCharset(body, named));
   return again && !isUnreadable(again) ? again : first;
 }
+
+/** `<meta charset="koi8-r">`, or the older form with `http-equiv`. */
+const META_CHARSET = /<meta\s[^<>]{0,200}?charset\s*=\s*["']?\s*([\w.:-]{1,40})/i;
 
 /** undefined: there is no content, or the parser gave up. */
 async function tryToParse(content: Buffer, body: Buffer): Promise<ParsedBody | undefined> {
   try {
     const parsed = await parseMime(Buffer.concat([content, Buffer.from("\r\n"), body]));
-    return parsed.text || parsed.html || parsed.attachments.length > 0 ? parsed : undefined;
+    if (!parsed.text && !parsed.html && parsed.attachments.length === 0) return undefined;
+    return mapTexts(parsed, decodeJapanese);
   } catch {
     return undefined;
   }
+}
+
+function mapTexts<Body extends ParsedBody>(parsed: Body, decode: (text: string) => string): Body {
+  const { text, html } = parsed;
+  return { ...parsed, text: text && decode(text), html: html && decode(html) };
 }
 
 /** The text of a mail that cannot be parsed, without its boundaries and part headers. */
@@ -185,69 +201,4 @@ function toField(line: string): [string, string] {
   const colon = line.indexOf(":");
   const value = line.slice(colon + 1).replace(/^\s*(?:rfc822|utf-8|smtp|x-[\w-]+)\s*;/i, "");
   return [line.slice(0, Math.max(0, colon)).trim().toLowerCase(), cleanLine(value)];
-}
-
-const MAX_CALENDAR_CHARACTERS = 200_000;
-const MAX_ATTENDEES = 20;
-const PROPERTIES = [
-  ["SUMMARY", "What"],
-  ["DTSTART", "Begins"],
-  ["DTEND", "Ends"],
-  ["RRULE", "Repeats"],
-  ["LOCATION", "Where"],
-  ["ORGANIZER", "Organizer"],
-  ["STATUS", "Status"],
-  ["UID", "UID"],
-] as const;
-
-/** Where programs write the address of a video call; `URL` may be any page. */
-const JOIN_PROPERTIES = ["CONFERENCE", "X-GOOGLE-CONFERENCE", "X-MICROSOFT-SKYPETEAMSMEETINGURL", "URL"];
-const JOIN_LINK =
-  /https:\/\/(?:meet\.google\.com|[\w-]+\.zoom\.us\/j|teams\.(?:microsoft|live)\.com\/(?:l\/meetup-join|meet)|[\w-]+\.webex\.com)[^\s<>"\\]{0,1000}/i;
-
-/**
- * Describes a calendar's first event (RFC 5545) in lines of text; empty if it has none. Reads what it can of a calendar that is
- * cut or broken, which the libraries refuse.
- */
-export function readInvite(calendar: string): string {
-  const lines = calendar
-    .slice(0, MAX_CALENDAR_CHARACTERS)
-    .replaceAll(/\r?\n[ \t]/g, "")
-    .split(/\r?\n/);
-  const begin = lines.indexOf("BEGIN:VEVENT");
-  if (begin < 0) return "";
-  const end = lines.indexOf("END:VEVENT", begin);
-  const event = lines.slice(begin, end < 0 ? undefined : end);
-  const [method = ""] = readProperties("METHOD", lines);
-  const shown = PROPERTIES.map(([name, title]) => [title, readProperties(name, event)[0]]);
-  const described = [...shown, ["Join", findJoinLink(event)], ["Attendees", listAttendees(event)]];
-  const details = described.filter(([, value]) => value).map((pair) => pair.join(": "));
-  return [`Calendar event${method && ` (${method.toLowerCase()})`}`, ...details].join("\n");
-}
-
-function findJoinLink(event: string[]): string {
-  const named = JOIN_PROPERTIES.flatMap((name) => readProperties(name, event)).find((value) => /^https?:/i.test(value));
-  return named ?? JOIN_LINK.exec(event.join("\n"))?.[0] ?? "";
-}
-
-function listAttendees(event: string[]): string {
-  const attendees = readProperties("ATTENDEE", event);
-  const more = attendees.length - MAX_ATTENDEES;
-  return attendees.slice(0, MAX_ATTENDEES).join(", ") + (more > 0 ? ` and ${more} more` : "");
-}
-
-/** `DTSTART;TZID=Europe/Berlin:20261124T100000` → `2026-11-24 10:00 (Europe/Berlin)` */
-function readProperties(name: string, lines: string[]): string[] {
-  const found = lines.filter((line) => line.startsWith(`${name}:`) || line.startsWith(`${name};`));
-  return found.map((line) => {
-    const [, parameters = "", value = ""] = /^[\w-]+((?:;[^:;"]*(?:"[^"]*")?)*):(.*)$/.exec(line) ?? [];
-    const notes = Array.from(parameters.matchAll(/;(?:TZID|CN|PARTSTAT)=("[^"]*"|[^;]*)/g), ([, note = ""]) => note);
-    const readable = value
-      .replace(/^mailto:/i, "")
-      .replace(/^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)\d\d/, "$1-$2-$3 $4:$5 ")
-      .replaceAll(/\\n/gi, " ")
-      .replaceAll(/\\([,;\\])/g, "$1");
-    const note = notes.map((text) => text.replaceAll('"', "").replace(/^[A-Z-]+$/, (state) => state.toLowerCase()));
-    return cleanLine(note.length > 0 ? `${readable} (${note.join(", ")})` : readable);
-  });
 }

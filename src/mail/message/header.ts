@@ -49,6 +49,12 @@ const NEEDED = new Set([
 ]);
 const CONTENT = /^(?:content-|mime-version$)/;
 
+/** A mail whose lines end with a carriage return alone, with the usual ends. */
+export function toLines(source: Buffer): Buffer {
+  if (source.includes(LF) || !source.includes(CR)) return source;
+  return Buffer.from(source.toString("latin1").replaceAll("\r", "\r\n"), "latin1");
+}
+
 /** Splits a mail at its first empty line. */
 export function splitHeader(source: Buffer): { block: Buffer; body: Buffer } {
   const limit = Math.min(source.length, MAX_BLOCK_BYTES);

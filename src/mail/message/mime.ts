@@ -1,4 +1,4 @@
-import PostalMime, { addressParser, decodeWords as decode, type Email, type Mailbox } from "postal-mime";
+import PostalMime, { decodeWords as decode, type Email } from "postal-mime";
 
 /** The parser compares each line with the boundaries of all enclosing parts, so nesting multiplies its work. */
 const MAX_DEPTH = 40;
@@ -14,16 +14,17 @@ export function decodeWords(header: string): string {
   return decode(joinWords(header));
 }
 
-/** The mailboxes of an address header, including the members of groups, with decoded names. */
-export function parseAddresses(header: string): Mailbox[] {
-  return addressParser(joinWords(header), { flatten: true }).filter((address) => address.group === undefined);
-}
-
 /**
  * Joins neighboring words in base64, since many programs split a character between two words, which the library cannot
- * decode. Not for ISO-2022, where each word begins with its own escape sequence.
+ * decode. Not for ISO-2022, where each word begins with its own escape sequence. Words in UTF-7 become UTF-8.
  */
-function joinWords(header: string): string {
+export function joinWords(written: string): string {
+  const header = written
+    .replaceAll(/=\?iso-2022-jp-[\w-]{1,20}\?/gi, "=?iso-2022-jp?")
+    .replaceAll(/=\?utf-7\?([bq])\?([^?]*)\?=/gi, (_, encoding: string, content: string) => {
+      const text = decodeUtf7(decode(`=?us-ascii?${encoding}?${content}?=`));
+      return `=?utf-8?B?${Buffer.from(text).toString("base64")}?=`;
+    });
   const neighbors = /=\?(?!iso-2022)([^?\s]+)\?B\?[^?]*\?=(?:\s+=\?\1\?B\?[^?]*\?=)+/gi;
   return header.replaceAll(neighbors, (words, charset: string) => {
     const contents = words.matchAll(/\?B\?([^?]*)/gi);
@@ -34,6 +35,28 @@ function joinWords(header: string): string {
 
 /** The beginning of Japanese text in ISO-2022-JP. */
 const JAPANESE_ESCAPE = "\u001b$";
+/** From an escape sequence on, all that can be Japanese. */
+// oxlint-disable-next-line eslint/no-control-regex -- Escape sequences begin with a control character.
+const JAPANESE = /\u001b[$(][\u001b\x20-\x7e]*/g;
+
+/**
+ * Decodes ISO-2022-JP in a text that was decoded as if it were ASCII, because no charset was declared, or one that the library does
+ * not know. It has no 8-bit bytes, so that nothing of it was lost.
+ */
+export function decodeJapanese(text: string): string {
+  if (!text.includes(JAPANESE_ESCAPE)) return text;
+  return text.replaceAll(JAPANESE, (part) => new TextDecoder("iso-2022-jp").decode(Buffer.from(part, "latin1")));
+}
+
+/** Decodes UTF-7 (RFC 2152), which no runtime does, in a text of ASCII. */
+export function decodeUtf7(text: string): string {
+  return text.replaceAll(/\+([A-Za-z\d+/]*)-?/g, (part, content: string) => {
+    if (content === "") return part === "+-" ? "+" : part;
+    const bytes = Buffer.from(content, "base64");
+    const decoded = new TextDecoder("utf-16be").decode(bytes.subarray(0, bytes.length & ~1));
+    return decoded.includes("\ufffd") || decoded === "" ? part : decoded;
+  });
+}
 
 /** Decodes text without a declared charset: UTF-8 if it is valid, ISO-2022-JP by its escapes, else `charset`. */
 export function decodeBytes(bytes: Buffer, charset: string): string {
@@ -43,6 +66,19 @@ export function decodeBytes(bytes: Buffer, charset: string): string {
   } catch {
     return new TextDecoder(charset).decode(bytes);
   }
+}
+
+/** The header of a text part, with its folded lines. */
+const TEXT_PART = /^content-type:[ \t]*(?:\r?\n[ \t]+)?text\/[\w-]+[^\n]*(?:\n[ \t][^\n]*)*/gim;
+
+/** Declares a charset for the text parts that declare none. Bytes of any charset stay as they are. */
+export function withCharset(part: Buffer, charset: string): Buffer {
+  const declared = part
+    .toString("latin1")
+    .replaceAll(TEXT_PART, (field) =>
+      /charset\s*=/i.test(field) ? field : field.replace(/text\/[\w-]+/i, `$&; charset="${charset}"`),
+    );
+  return Buffer.from(declared, "latin1");
 }
 
 const SAMPLE_BYTES = 65_536;

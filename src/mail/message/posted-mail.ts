@@ -9,8 +9,12 @@ export interface MailPayload {
 }
 
 /** Reads a mail that was posted as it is (message/rfc822). Throws a 400 if it has no author, so is probably no mail. */
-export async function readPostedMail(bytes: Uint8Array, options: ReadOptions): Promise<MailPayload> {
-  const mail = await readMail(bytes, { folder: "", labels: [], receivedAt: Date.now() }, options);
+export async function readPostedMail(
+  bytes: Uint8Array,
+  receivedAt: number,
+  options: ReadOptions,
+): Promise<MailPayload> {
+  const mail = await readMail(bytes, { folder: "", labels: [], receivedAt }, options);
   if (mail.from !== "") return { source: "rfc822", messages: [mail] };
   throw new HookError("invalid_payload", { message: "The body is not a mail: it has no From header." });
 }

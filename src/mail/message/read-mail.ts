@@ -1,11 +1,12 @@
 import { createHash, hash } from "node:crypto";
-import { DAY_MS } from "../../core/shared/time.ts";
 import type { FollowOptions, Mail, MailAttachment } from "../../core/ports/mail-source.ts";
+import { parseAddresses, toSender } from "./addresses.ts";
 import { readAuthentication } from "./authentication.ts";
 import { DELIVERY_STATUS, readParts } from "./body.ts";
-import { type MailHeader, readHeader, splitHeader, toMailId, toMessageId, toThreadId } from "./header.ts";
-import { decodeWords, guessCharset, parseAddresses, repairText } from "./mime.ts";
-import { cleanLine, shortenText, toSender, toSnippet } from "./text.ts";
+import { toDate } from "./date.ts";
+import { type MailHeader, readHeader, splitHeader, toLines, toMailId, toMessageId, toThreadId } from "./header.ts";
+import { decodeWords, guessCharset, repairText } from "./mime.ts";
+import { cleanLine, shortenText, toSnippet } from "./text.ts";
 
 /**
  * The facts of a source about a mail besides its bytes. With the thread if the provider names one, and the attachments if the
@@ -24,7 +25,7 @@ const MAX_RECIPIENTS = 100;
 
 /** Reads a mail from its raw bytes (RFC 5322), which may be cut. Never rejects: of a broken mail it reads what it can. */
 export async function readMail(source: Uint8Array, facts: MailFacts, options: ReadOptions): Promise<Mail> {
-  const bytes = Buffer.from(source.buffer, source.byteOffset, source.byteLength);
+  const bytes = toLines(Buffer.from(source.buffer, source.byteOffset, source.byteLength));
   const charset = guessCharset(bytes);
   const { block, body } = splitHeader(bytes);
   const header = readHeader(block, charset);
@@ -85,13 +86,6 @@ export function assembleMail(header: Uint8Array, entities: Uint8Array[]): Uint8A
   return Buffer.concat([first, block, LINE_END, ...entities.flatMap((entity) => [between, entity]), last]);
 }
 
-/** The Date header, or the time of receipt if it is not plausible. ISO 8601. */
-export function toDate(header: string, receivedAt: number): string {
-  const written = parseDate(header);
-  const isPlausible = written <= receivedAt + DAY_MS;
-  return new Date(isPlausible ? written : receivedAt).toISOString();
-}
-
 /** The first people in the values of an address header, including the members of groups: `Ann Lee <ann@example.com>`. */
 export function toPeople(headers: string[], max: number): string[] {
   const people: string[] = [];
@@ -101,20 +95,6 @@ export function toPeople(headers: string[], max: number): string[] {
     people.push(...mailboxes.map(toPerson));
   }
   return people.filter(Boolean);
-}
-
-/** Milliseconds since the epoch; NaN for an invalid date. An unknown or missing zone counts as UTC. */
-function parseDate(header: string): number {
-  const date = header
-    .slice(0, 200)
-    .replaceAll(/\([^()]*\)/g, " ")
-    .trim()
-    // `-600` means `-0600`.
-    .replace(/ ([+-])(\d{3})$/, " $10$2");
-  // `Date.parse` accepts almost anything, even a single number.
-  if (!/\d:\d\d/.test(date)) return Number.NaN;
-  const zoned = /(?:[+-]\d{4}|[a-z])$/i.test(date) ? Date.parse(date) : Number.NaN;
-  return Number.isNaN(zoned) ? Date.parse(`${date.replace(/[a-z]+$/i, "")} +0000`) : zoned;
 }
 
 function toPerson(mailbox: { name: string; address: string }): string {

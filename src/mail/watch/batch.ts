@@ -2,7 +2,7 @@ import type { MailSettings } from "../../core/config/resolved-config.ts";
 import { messageOf } from "../../core/errors.ts";
 import { backoffMs } from "../../core/shared/time.ts";
 import type { Log } from "../../core/telemetry/log.ts";
-import { isSameMailbox } from "../message/text.ts";
+import { isSameMailbox } from "../message/addresses.ts";
 import type { Mail, MailBatch, ReceivedMail } from "../../core/ports/mail-source.ts";
 import type { FolderStatus } from "../../core/ports/mail-status.ts";
 import type { MailStore, RejectedMail } from "../store.ts";

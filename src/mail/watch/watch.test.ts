@@ -71,16 +71,16 @@ describe("mails are posted", () => {
     expect(mailbox.follows.map(({ position }) => position)).toEqual([undefined, "1"]);
   });
 
-  test("since the time of the first start", async () => {
-    mailbox.start();
+  test.each([0, 60_000])("since the time of the first start, if it looks back: %i", async (lookbackMs) => {
+    mailbox.start({ lookbackMs });
     await expect.poll(() => mailbox.follows).toHaveLength(1);
     await mailbox.watch().close();
     const store = await mailbox.openStore();
-    mailbox.start({ store });
+    mailbox.start({ store, lookbackMs });
     await expect.poll(() => mailbox.follows).toHaveLength(2);
     const { startedAt } = await store.folder("INBOX");
-    const inWholeSeconds = Math.floor(startedAt / 1000) * 1000;
-    expect(mailbox.follows.map(({ since }) => since)).toEqual([inWholeSeconds, inWholeSeconds]);
+    const since = lookbackMs === 0 ? undefined : Math.floor((startedAt - lookbackMs) / 1000) * 1000;
+    expect(mailbox.follows.map((follow) => follow.since)).toEqual([since, since]);
   });
 
   test("once for each id", async () => {

@@ -168,7 +168,7 @@ async function follow(context: FolderContext, backoff: ReconnectBackoff): Promis
   status.restore({ setAside });
   const { batchSize, maxBytes, authservId, lookbackMs } = settings;
   // Mailboxes give the arrival time in whole seconds: include all mails of the first second.
-  const since = Math.floor((startedAt - lookbackMs) / 1000) * 1000;
+  const since = lookbackMs > 0 ? Math.floor((startedAt - lookbackMs) / 1000) * 1000 : undefined;
   // If the store fails, the mails count as new: `processBatch` asks the store again before it posts.
   const findKnown = (ids: string[]): Promise<Set<string>> => store.findKnown(ids).catch(() => new Set());
   const { refreshTokens } = store;

@@ -138,8 +138,20 @@ test("mailboxes with the same name are an error", async () => {
   ]);
 });
 
+test.each<[MailSourceOptions, MailSourceOptions]>([
+  [IMAP, { ...IMAP, user: "Ann", folders: ["Lists"] }],
+  [GMAIL, { ...GMAIL, user: "ANN@example.com" }],
+])("an account in two mailboxes is an error: %j", async (source, other) => {
+  expect((await examine([{ source }, { name: "other", source: other }])).errors).toEqual([
+    "hooks.mail[1].source: This is the account of hooks.mail[0], and one process watches an account once. Add its folders there.",
+  ]);
+});
+
 test("each mailbox of a list is examined", async () => {
-  const mail: [Mail, ...Mail[]] = [{ source: IMAP }, { name: "bob", source: { ...IMAP, password: undefined } }];
+  const mail: [Mail, ...Mail[]] = [
+    { source: IMAP },
+    { name: "bob", source: { ...IMAP, user: "bob", password: undefined } },
+  ];
   expect((await examine(mail)).errors).toEqual([
     "hooks.mail[1].source.password: A password is required, or oauth instead.",
   ]);

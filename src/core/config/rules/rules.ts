@@ -2,7 +2,7 @@ import { BlockList, isIP } from "node:net";
 import type { DriverDefinition } from "../../ports/driver.ts";
 import type { Vendors } from "../../ports/vendor.ts";
 import { listFound } from "../../shared/found.ts";
-import { appendSegment } from "../../shared/json.ts";
+import { appendSegment, readOwn } from "../../shared/json.ts";
 import { SOURCE_CHANNEL, channelKind, toChannelName } from "../../shared/channel-names.ts";
 import { trimSlashes } from "../../shared/text/text.ts";
 import { DAY_MS } from "../../shared/time.ts";
@@ -151,12 +151,25 @@ function checkMail(config: ResolvedConfig): Finding[] {
     const channel = staticText(mailbox.channel);
     const isTaken = mail.slice(0, index).some((other) => other.name === name);
     const message = `"${name}" is already the name of another mailbox. Give each a different name.`;
+    const same = mail.slice(0, index).find((other) => accountOf(other) === accountOf(mailbox));
     return listFound(
+      same !== undefined &&
+        error(
+          `${key}.source`,
+          `This is the account of ${same.key}, and one process watches an account once. Add its folders there.`,
+        ),
       channel !== undefined && checkChannel(`${key}.channel`, channel, config, ["last", SOURCE_CHANNEL]),
       isTaken && error(`${key}.name`, message),
       checkMailbox(mailbox, config.hooks),
     );
   });
+}
+
+/** Identifies an account; another text for each mailbox without a source. */
+function accountOf({ key, source }: MailSettings): string {
+  if (!source) return key;
+  const parts = ["kind", "host", "port", "user"].map((name) => readOwn(source, name));
+  return JSON.stringify(parts).toLowerCase();
 }
 
 function checkMailbox(mailbox: MailSettings, { enabled, mappings, presets }: ResolvedConfig["hooks"]): Finding[] {

@@ -1,4 +1,7 @@
-import { expect, test } from "vitest";
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { expect, onTestFinished, test } from "vitest";
 import { findProblems } from "../../../../test/support/config.ts";
 import { findForeignReferences } from "./secrets.ts";
 
@@ -75,4 +78,30 @@ test("every secret is looked at, and nothing else", () => {
     "channels.github.app.key",
     "store.password",
   ]);
+});
+
+test("a file of a secret that every user can read is warned of, and no other file", async () => {
+  const folder = mkdtempSync(path.join(tmpdir(), "hookline-secrets-"));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const write = (name: string, mode: number): string => {
+    const file = path.join(folder, name);
+    writeFileSync(file, "a-secret-of-good-length-for-hooks");
+    chmodSync(file, mode);
+    return `\${file:${name}}`;
+  };
+  const [open, closed, group] = [write("open", 0o644), write("closed", 0o600), write("group", 0o640)];
+  const config = {
+    gateway: { auth: { token: closed } },
+    hooks: { enabled: true, token: [open, group], defaultSessionKey: `hook:${open}` },
+  };
+  const find = async (mode: number) => {
+    chmodSync(folder, mode);
+    return (await findProblems(config, { baseDir: folder })).warnings.filter((text) => text.includes("chmod"));
+  };
+  const file = path.join(folder, "open");
+  expect(await find(0o755)).toEqual([
+    `hooks.token[0]: Every user of this machine can read ${file} (mode 644). Run: chmod 600 ${file}`,
+  ]);
+  // Nobody else gets there.
+  expect(await find(0o700)).toEqual([]);
 });

@@ -1,5 +1,8 @@
+import path from "node:path";
 import type { ConfigProblem } from "../../errors.ts";
 import { appendSegment, isObject } from "../../shared/json.ts";
+import { findOpenMode } from "../../shared/system/files.ts";
+import type { Reference } from "../references.ts";
 
 /** The last word of a key whose value is secret, which may be quoted, and whole keys where `key` alone can be anything. */
 const SECRET_KEY = /(?:token|secrets?|password|api_?key)(?:"\])?$|\.app\.key$|^gateway\.mcp\.key$/i;
@@ -33,6 +36,20 @@ export function findForeignReferences(written: unknown, key = "", isSecret = fal
   return Object.entries(written).flatMap(([name, child]) => {
     const childKey = appendSegment(key, name);
     return findForeignReferences(child, childKey, isSecret || isSecretKey(childKey));
+  });
+}
+
+/** Files with secrets that every user of the machine can read, and that this one could protect. `references`: those of the configuration. */
+export function findOpenFiles(references: readonly Reference[], baseDir: string): ConfigProblem[] {
+  return references.flatMap(({ key, reference }) => {
+    const [, named] = /^\$\{file:([^}]+)\}$/.exec(reference) ?? [];
+    // An item of a list of secrets has the key of the list.
+    if (named === undefined || !isSecretKey(key.replace(/(?:\[\d+\])+$/, ""))) return [];
+    const file = path.resolve(baseDir, named);
+    const mode = findOpenMode(file);
+    if (mode === undefined) return [];
+    const message = `Every user of this machine can read ${file} (mode ${mode}). Run: chmod 600 ${file}`;
+    return [{ key, message }];
   });
 }
 

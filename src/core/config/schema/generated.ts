@@ -1426,7 +1426,7 @@ export interface UserConfigMailbox {
    */
   autoStart?: boolean;
   /**
-   * How far back the first start reads. Default: only mail that arrives after it.
+   * How far back the first start reads. Default: only mail that arrives after the mailbox was first opened.
    */
   lookback?: string;
   /**
@@ -3375,7 +3375,7 @@ export interface ValidConfigMailbox {
    */
   autoStart: boolean;
   /**
-   * How far back the first start reads. Default: only mail that arrives after it.
+   * How far back the first start reads. Default: only mail that arrives after the mailbox was first opened.
    */
   lookback?: string;
   /**

@@ -42,8 +42,8 @@ export function findElsewhere({ mapping, budget }: TargetOptions, context: objec
 }
 
 /**
- * Where the event is, if it says so: the first line whose recipient the channel's block allows, else the last line. Lines
- * that `place` of the mapping does not cover are left out.
+ * Where the event is, if it says so: the first line whose recipient the channel's block allows and is not the account itself,
+ * else the last line. Lines that `place` of the mapping does not cover are left out.
  */
 export function renderPlace(
   { mapping: { place, bounds }, budget, config, channels }: TargetOptions,
@@ -57,7 +57,9 @@ export function renderPlace(
   const lines = bounds ? all.filter((line) => bounds.covers(line, channel)) : all;
   // A recipient that is too long would refuse an event that its sender cannot change.
   const recipients = lines.filter((line) => line !== "" && line.length <= MAX_LENGTHS.to);
-  const to = recipients.find((line) => isAllowedRecipient(channel, line, { config, channels })) ?? recipients.at(-1);
+  const isOwn = (line: string): boolean => channels?.get(channel)?.isOwn?.(line) ?? false;
+  const isAllowed = (line: string): boolean => isAllowedRecipient(channel, line, { config, channels });
+  const to = recipients.find((line) => isAllowed(line) && !isOwn(line)) ?? recipients.at(-1);
   return to === undefined
     ? undefined
     : {
@@ -111,6 +113,7 @@ export function findPlaceRefusal(
   if (!config.channelNames.includes(channel)) return "there is no such channel.";
   const needsNoAllow =
     (credential === ANY_CREDENTIAL || isSender(credential)) && !channels?.get(channel)?.sourceNeedsAllow;
+  if (channels?.get(channel)?.isOwn?.(to)) return "the recipient is the service itself.";
   return findUndeliverable({ channel, to, needsNoAllow }, { config, channels })?.message;
 }
 

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import {
+  accessSync,
   chmodSync,
   chownSync,
   closeSync,
@@ -38,6 +39,22 @@ export function readRegularFile(file: string, maxBytes: number): Buffer {
     return readStart(handle, maxBytes);
   } finally {
     closeSync(handle);
+  }
+}
+
+/**
+ * The mode of a file, such as 644, if every user can read it and this one could change that. Undefined otherwise, as for the secrets
+ * of a container, which it cannot write.
+ */
+export function findOpenMode(file: string): string | undefined {
+  try {
+    const { mode, uid } = statSync(file);
+    const isReachable = (statSync(path.dirname(file)).mode & 0o001) !== 0;
+    if ((mode & 0o004) === 0 || !isReachable || uid !== process.getuid?.()) return undefined;
+    accessSync(file, constants.W_OK);
+    return (mode & 0o777).toString(8);
+  } catch {
+    return undefined;
   }
 }
 
