@@ -160,10 +160,10 @@ describe("a refused login", () => {
   test("recovers with the correct password", async () => {
     await start(toMailConfig(server, { source: { password: "wrong" } }));
     await expect.poll(() => folderStatus(service)).toMatchObject({ state: "login-refused" });
-    send("m-1");
     write(toMailConfig(server));
     await service.hookline.reload();
     await watching();
+    send("m-1");
     await expect.poll(ids).toEqual(["m-1"]);
   });
 });

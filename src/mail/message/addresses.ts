@@ -1,5 +1,4 @@
-import { addressParser, decodeWords as decode, type Mailbox } from "postal-mime";
-import { joinWords } from "./mime.ts";
+import { decodeWords, joinWords, type Mailbox, parseMailboxes } from "./mime.ts";
 
 /** A part of an address field. A comment may contain comments, and an encoded word any separator. */
 interface Token {
@@ -97,8 +96,7 @@ function toMailbox(tokens: Token[]): Mailbox {
 
 /** Pieces without angle brackets: an address, or a name alone. */
 function parsePieces(tokens: Token[]): Mailbox[] {
-  const found = addressParser(sourceOf(tokens), { flatten: true }).filter((each) => each.group === undefined);
-  return found.map((mailbox) => ({ ...mailbox, name: mailbox.name || commentOf(tokens) }));
+  return parseMailboxes(sourceOf(tokens)).map((mailbox) => ({ ...mailbox, name: mailbox.name || commentOf(tokens) }));
 }
 
 function sourceOf(tokens: Token[]): string {
@@ -107,7 +105,7 @@ function sourceOf(tokens: Token[]): string {
 
 function nameOf(tokens: Token[]): string {
   const text = tokens.map(({ value }) => value).join("");
-  return decode(text).replaceAll(/\s+/g, " ").trim();
+  return decodeWords(text).replaceAll(/\s+/g, " ").trim();
 }
 
 function commentOf(tokens: Token[]): string {

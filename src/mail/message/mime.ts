@@ -1,4 +1,6 @@
-import PostalMime, { decodeWords as decode, type Email } from "postal-mime";
+import PostalMime, { addressParser, decodeWords as decode, type Email, type Mailbox } from "postal-mime";
+
+export type { Mailbox };
 
 /** The parser compares each line with the boundaries of all enclosing parts, so nesting multiplies its work. */
 const MAX_DEPTH = 40;
@@ -12,6 +14,11 @@ export async function parseMime(source: Uint8Array): Promise<Email> {
 /** Decodes the encoded words (RFC 2047) of a header value. */
 export function decodeWords(header: string): string {
   return decode(joinWords(header));
+}
+
+/** The mailboxes of an address field that separates them in one of the usual ways. */
+export function parseMailboxes(field: string): Mailbox[] {
+  return addressParser(field, { flatten: true }).filter((each) => each.group === undefined);
 }
 
 /**
