@@ -165,7 +165,7 @@ export function toWire(
   { id, answerHeaders }: Pick<Exchange, "id" | "answerHeaders">,
   response: HttpResponse,
 ): { headers: Record<string, string>; body: string | Buffer | Readable | undefined } {
-  // Also an answer that a mapping makes is what its type says, not what a browser takes it for.
+  // Without it, a browser could take an answer that a mapping makes for another type.
   const own = { "X-Content-Type-Options": "nosniff", "X-Request-Id": id };
   const headers: Record<string, string> = { ...answerHeaders, ...response.headers, ...own };
   const { body } = response;

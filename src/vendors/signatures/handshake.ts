@@ -58,7 +58,7 @@ export function withFixedHandshake(
   };
 }
 
-/** What can never be a handshake, or would be one with each request. */
+/** Finds rules that can never hold, or that would hold for each request. */
 export function checkHandshake(handshakes: FixedHandshakes | undefined): OptionProblem[] {
   return [handshakes ?? []].flat().flatMap(({ method = "POST", when = {}, headers = {}, answer }, index) => {
     const key = Array.isArray(handshakes) ? `handshake[${index}]` : "handshake";

@@ -1,6 +1,6 @@
 import type { ServerOptions } from "node:http";
 
-/** Of each listener whose requests reach the hooks, also that of a tunnel. */
+/** Options of each listener whose requests reach the hooks, also that of a tunnel. */
 export const SERVER_OPTIONS: ServerOptions = {
   // Longer than the largest `hooks.bodyTimeoutSeconds`: this one only ends connections that nobody waits for.
   requestTimeout: 330_000,
