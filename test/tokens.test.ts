@@ -104,6 +104,27 @@ test("a replay keeps the credential of its event", async () => {
   expect(await service.api(`/api/events/${again}`)).toMatchObject({ replayOf: eventId, credential: "token:deploys" });
 });
 
+test("a limited token leads to sessions of its own, which the answer shows; what it was told of, it can name", async () => {
+  const sender = { secret: DEPLOYS, hooks: ["agent", "deploys"] };
+  const mappings = [{ match: { path: "deploys" }, messageTemplate: "x", sessionKey: "{{key}}" }];
+  await service.reload({ hooks: { token: CURRENT, tokens: { sender, ci: { secret: CI } }, mappings } });
+  const keyOf = async (hook: string, token: string, fields: object): Promise<string> => {
+    const answer = await service.post(hook, { message: "x", ...fields }, { authorization: `Bearer ${token}` });
+    expect(answer).toMatchObject({ status: 202 });
+    return answer.body.sessionKey;
+  };
+  for (const token of [CURRENT, CI]) expect(await keyOf("agent", token, { sessionKey: "desk" })).toBe("desk");
+  expect(await keyOf("agent", DEPLOYS, { sessionKey: "desk" })).toBe("token:sender:desk");
+  for (const token of [CURRENT, DEPLOYS])
+    expect(await keyOf("deploys", token, { key: "desk" })).toBe("hook:deploys:desk");
+  const own = await keyOf("agent", DEPLOYS, {});
+  expect(own).toMatch(/^hook:[\da-f-]{36}$/);
+  expect(await keyOf("agent", DEPLOYS, { sessionKey: own })).toBe(own);
+  expect(await service.api(`/api/sessions/${encodeURIComponent("token:sender:desk")}`)).toMatchObject({
+    key: "token:sender:desk",
+  });
+});
+
 describe("OpenClaw's header names", () => {
   const send = (headers: Record<string, string>) =>
     service.post("builds", { n: 1 }, { authorization: "", "x-openclaw-token": CURRENT, ...headers });

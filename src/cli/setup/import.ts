@@ -121,7 +121,10 @@ const MISSING_GLOBALS =
 const OPENCLAW: [RegExp, string][] = [
   [/\bctx\.url\b|\(\s*\{[^{}()]*\burl\b[^{}()]*\}/, "url of the input: use path and query"],
   [/\bagentId\s*[:,}]/, "agentId of the result: set model"],
-  [/\bsessionKeySource\s*[:,}]/, 'sessionKeySource of the result: set sessionKeys: "trusted" on the mapping'],
+  [
+    /\bsessionKeySource\s*[:,}]/,
+    "sessionKeySource of the result: set sessionPrefix on the mapping to what the keys begin with",
+  ],
   [/\bsessionMode\s*[:,}]/, "sessionMode of the result: a session keeps its history"],
 ];
 

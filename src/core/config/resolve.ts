@@ -179,10 +179,11 @@ function resolveMailbox({ lookback = "0s", ...mailbox }: ValidConfigMailbox, key
 }
 
 function resolveTokens({ token, tokens = {} }: ValidConfig["hooks"]): HookToken[] {
-  const named = Object.entries(tokens).map(([name, { secret, hooks }]) => ({
+  const named = Object.entries(tokens).map(([name, { secret, hooks, sessionPrefix }]) => ({
     name,
     secrets: toSecrets(secret),
     hooks,
+    sessionPrefix,
   }));
   return [{ name: DEFAULT_TOKEN, secrets: toSecrets(token) }, ...named];
 }

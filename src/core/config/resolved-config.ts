@@ -10,6 +10,8 @@ export interface MappingSource {
   id: string;
   /** The preset that brought it; undefined for one of the configuration's own. */
   preset?: string;
+  /** Its `sessionKey` is the preset's own, which no request chooses. */
+  hasOwnKey?: boolean;
   /** The file it is written in, absolute: the configuration's or a preset's; undefined for a program's own object. */
   file: string | undefined;
   /** Dotted path of the mapping in that file: `hooks.mappings[0]`. */
@@ -30,6 +32,8 @@ export interface HookToken {
   secrets: string[];
   /** The hooks that it is limited to. */
   hooks?: string[];
+  /** The start of the keys of the sessions that its requests to `agent` lead to. */
+  sessionPrefix?: string;
 }
 
 export interface AllowedModel {

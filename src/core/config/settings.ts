@@ -38,6 +38,7 @@ export const SETTINGS = {
   maxMessageLength: { form: "value" },
   name: { form: "template", preset: true },
   sessionKey: { form: "template", preset: true, needs: ["action"] },
+  sessionPrefix: { form: "value", preset: true, needs: ["action"] },
   deliver: { form: "value", preset: true, needs: ["action"] },
   channel: { form: "template", preset: true, needs: ["action"] },
   to: { form: "template", preset: true, needs: ["action"] },

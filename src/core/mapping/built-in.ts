@@ -16,7 +16,7 @@ const CHECKS = { wake: createBuiltCheck("wake"), agent: createBuiltCheck("agent"
 export function resolveBuiltIn(
   hook: BuiltInHook,
   payload: unknown,
-  terms: Pick<Terms, "config" | "channels">,
+  terms: Pick<Terms, "config" | "channels" | "sessions">,
 ): { action: HookAction; idempotencyKey?: string; warnings: string[] } {
   const { given, idempotencyKey } = hook === "wake" ? readWake(payload) : readAgent(payload);
   const isCompatible = isOpenClaw(terms.config);

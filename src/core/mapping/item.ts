@@ -9,6 +9,7 @@ import { renderContext } from "./context.ts";
 import { applyOpenClaw, createToChannel } from "./policy/openclaw.ts";
 import { renderGrants } from "./policy/grants.ts";
 import { coalesceActions } from "./policy/keys.ts";
+import type { SessionScope } from "./policy/session-keys.ts";
 import type { IsOwn } from "./match.ts";
 import { type Draft, renderGiven, renderWakeMode, toBase, toDraft } from "./draft.ts";
 import { findUnusedModels, type Terms, toAction } from "./policy/policy.ts";
@@ -39,6 +40,8 @@ export interface MappingRun extends TargetOptions, Pick<TransformDraftOptions, "
   tools?: Pick<ToolSets, "find">;
   /** The items without what `hooks.redact` names, for subscribers. */
   listPublished(): Item[];
+  /** The sessions that the mapping leads to. undefined: any. */
+  sessions?: SessionScope;
 }
 
 /** The source of one action, or of one call of a transform: the whole request or one item of it. */
@@ -258,10 +261,11 @@ function toHost(rendered: string): string | undefined {
 /** A name or key from a template with placeholders is the request's choice, also if a transform keeps it. */
 function toTerms(
   { name, sessionKey }: Draft,
-  { mapping, request, config, channels }: MappingRun,
+  { mapping, request, config, channels, sessions }: MappingRun,
   keys: ItemKeys,
 ): Terms {
-  const { allowUnsafeExternalContent: allowsUnsafe = false, transform, instructions, review } = mapping.source.mapping;
+  const { source } = mapping;
+  const { allowUnsafeExternalContent: allowsUnsafe = false, instructions, review, sessionPrefix } = source.mapping;
   const { templates, match, stored } = mapping;
   // A blank name becomes the path of the request, which only `match.path` fixes.
   const isOwnName = templates.name?.isStatic && name !== request.hook;
@@ -275,7 +279,11 @@ function toTerms(
     trustedName: isOwnName ? name : match.path,
     routeBy: routeOriginOf,
     isRequestedKey: (key) =>
-      key === sessionKey ? templates.sessionKey?.isStatic === false : transform?.sessionKeys !== "trusted",
+      key === sessionKey
+        ? templates.sessionKey?.isStatic === false && source.hasOwnKey !== true
+        : sessionPrefix === undefined,
+    isWrittenKey: (key) => key === sessionKey && templates.sessionKey?.isStatic === true,
+    sessions,
     ownSession: keys.session?.incomplete,
   };
 }

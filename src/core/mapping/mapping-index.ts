@@ -3,6 +3,7 @@ import type { ConfigProblem } from "../errors.ts";
 import { ANY_CREDENTIAL, BUILT_IN_HOOKS, type BuiltInHook, type HookRequest, isSender } from "../types.ts";
 import type { CompiledAnswer } from "./answer.ts";
 import type { CompiledMapping } from "./compile.ts";
+import { createSessionScopes, type ScopeSettings, type SessionScopes } from "./policy/session-keys.ts";
 
 const builtInHooks: ReadonlySet<string> = new Set(BUILT_IN_HOOKS);
 
@@ -32,10 +33,15 @@ export interface MappingIndex {
    * undefined: no mapping that its credential sees names the hook.
    */
   explain(request: HookRequest): string | undefined;
+  /** The sessions that requests can lead to. */
+  sessions: SessionScopes;
 }
 
 /** The first match in the order of `mappings` wins. */
-export function createMappingIndex(mappings: readonly CompiledMapping[]): MappingIndex {
+export function createMappingIndex(
+  mappings: readonly CompiledMapping[],
+  settings: ScopeSettings = { tokens: [], path: "/hooks" },
+): MappingIndex {
   const anyPath = mappings.filter(({ match }) => match.path === undefined);
   const paths = new Set(mappings.flatMap(({ match }) => match.path ?? []));
   const byPath = new Map(
@@ -78,6 +84,7 @@ export function createMappingIndex(mappings: readonly CompiledMapping[]): Mappin
         .map((mapping) => `${mapping.source.id} (${findFailing(mapping, request)})`);
       return `No mapping matches: ${failing.join(", ")}.`;
     },
+    sessions: createSessionScopes(mappings, settings),
   };
 }
 

@@ -34,7 +34,11 @@ export async function resolveRequest(
   const { hook } = request;
   if (isBuiltInHook(hook)) {
     requireValidKey(request);
-    const { action, idempotencyKey, warnings } = resolveBuiltIn(hook, request.payload, { config, channels });
+    const { action, idempotencyKey, warnings } = resolveBuiltIn(hook, request.payload, {
+      config,
+      channels,
+      sessions: mappings.sessions.ofToken(request.credential),
+    });
     const key = request.idempotencyKey ?? idempotencyKey;
     return { actions: [action], idempotency: key === undefined ? undefined : toChosenKey(key), warnings, log: [] };
   }
@@ -69,6 +73,7 @@ export async function resolveRequest(
       log,
       state,
       listPublished,
+      sessions: mappings.sessions.ofMapping(mapping),
     };
     const items = mapping.forEach
       ? await resolveEach(mapping.forEach, mappingRun)

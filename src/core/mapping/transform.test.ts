@@ -146,16 +146,16 @@ describe("transform", () => {
 
     describe("if requests may not choose a session key", () => {
       const config = { hooks: { allowRequestSessionKey: false } };
-      const trusted = { transform: { module: "check.ts", sessionKeys: "trusted" } } as const;
+      const trusted = { sessionPrefix: "shop" } as const;
       const refused = {
         status: 400,
         code: "session_key_refused",
-        detail: { message: expect.stringMatching(/"trusted"/) },
+        detail: { message: expect.stringMatching(/set sessionPrefix/) },
       };
 
       test.each<[string, MappingInput]>([
         ["a literal key of the mapping", { sessionKey: "shop" }],
-        ["a key that a trusted transform returns", { ...trusted, sessionKey: "order:{{id}}" }],
+        ["a key of a transform whose mapping has a sessionPrefix", { ...trusted, sessionKey: "order:{{id}}" }],
       ])("%s passes", async (_what, mapping) => {
         const { actions } = await run({ ...agent, ...mapping }, () => ({ sessionKey: "shop" }), { config });
         expect(actions).toMatchObject([{ sessionKey: "shop" }]);
@@ -164,7 +164,7 @@ describe("transform", () => {
       test.each<[string, MappingInput]>([
         ["a key that a transform returns", {}],
         ["another key than the mapping's", { sessionKey: "other" }],
-        ["a templated key that a trusted transform keeps", { ...trusted, sessionKey: "{{to}}" }],
+        ["a templated key that such a transform keeps", { ...trusted, sessionKey: "{{to}}" }],
       ])("%s does not", async (_what, mapping) => {
         const kept = run({ ...agent, ...mapping }, ({ payload }) => ({ sessionKey: Object(payload).to }), { config });
         await expect(kept).rejects.toMatchObject(refused);

@@ -69,6 +69,25 @@ function compileText<Limit>(
   }
 }
 
+/** A template that is one `{{#if …}}` as a whole gives nothing where the condition does not hold. */
+const CONDITIONAL = /^\{\{#if [^{}]*\}\}((?:(?!\{\{(?:else|\^|\/if)).)*)\{\{\/if\}\}$/s;
+
+/** The common start of all texts of a template: that up to the first placeholder. `path`: the value of `{{path}}`, if it is known. */
+export function literalStart(template: string, path?: string): string {
+  const [, body = template] = CONDITIONAL.exec(template.trim()) ?? [];
+  let start = "";
+  let rest = body;
+  for (;;) {
+    const [before = ""] = rest.split(/\\?\{\{/, 1);
+    start += before;
+    rest = rest.slice(before.length);
+    const [known] = (path !== undefined && /^\{\{ *path *\}\}/.exec(rest)) || [];
+    if (known === undefined) return start.trim();
+    start += path;
+    rest = rest.slice(known.length);
+  }
+}
+
 /** The paths in a template, in their order: of `{{default headers.x-id payload.id}}` also `default`, since it could be a field. */
 export function listTemplatePaths(template = ""): string[] {
   const expressions = template.match(/\{\{[^{}]*\}\}/g) ?? [];

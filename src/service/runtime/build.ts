@@ -115,7 +115,7 @@ export async function buildRuntime({
       const { readServiceMail } = await import("../../mail/message/posted-mail.ts");
       return readServiceMail(service, request, config.hooks.mail[0]);
     },
-    mappings: createMappingIndex(mappings),
+    mappings: createMappingIndex(mappings, config.hooks),
     limits: toRunLimits(mappings),
     warnings: [...read.warnings, ...[...findCrowdedFolder(config), ...warnings].map(place)],
     files: [...new Set(files)],

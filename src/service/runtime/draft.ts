@@ -32,15 +32,17 @@ export interface Drafts {
 export function createDrafts(runner: TransformRunner): Drafts {
   let inFlight = 0;
   return {
-    build: (runtime, draft) => limited(async () => createMappingIndex([await compile(runtime, draft)])),
+    build: (runtime, draft) =>
+      limited(async () => createMappingIndex([await compile(runtime, draft)], runtime.config.hooks)),
     buildAll(runtime, change) {
       return limited(async () => {
-        if ("hooks" in change) return createMappingIndex(await compileAll(runtime, toSources(runtime, change.hooks)));
+        if ("hooks" in change)
+          return createMappingIndex(await compileAll(runtime, toSources(runtime, change.hooks)), runtime.config.hooks);
         const changed = await compile(runtime, change);
         const loaded = runtime.mappings.mappings;
         const isKnown = loaded.some(({ source }) => source.id === changed.source.id);
         const replaced = loaded.map((mapping) => (mapping.source.id === changed.source.id ? changed : mapping));
-        return createMappingIndex(isKnown ? replaced : [...loaded, changed]);
+        return createMappingIndex(isKnown ? replaced : [...loaded, changed], runtime.config.hooks);
       });
     },
   };

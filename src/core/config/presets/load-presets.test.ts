@@ -112,6 +112,7 @@ describe("a preset in use", () => {
     const folder = path.join(presetsDir, "ci");
     const place = {
       preset: "ci",
+      hasOwnKey: true,
       file: path.join(folder, "preset.json"),
       transformsDir: folder,
       baseDir: folder,

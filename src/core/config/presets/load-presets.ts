@@ -169,6 +169,7 @@ function expandPreset(
       written: written[index]?.value,
       id,
       preset: preset.name,
+      hasOwnKey: !("sessionKey" in parameters.values),
       file,
       key,
       transformsDir: "transform" in parameters.values ? transformsDir : folder,
@@ -227,6 +228,10 @@ export function fillMappings(
     const { value: merged, uses: added } = withAdditions(merge(common.value, own.value), additions, key);
     const shown = values["fields"] === "full" ? withPayload(merged) : merged;
     const value = withReads(withAccount(shown, values["account"]), preset, { values, id: merged["id"] });
+    const { sessionKey } = value;
+    if (typeof sessionKey === "string" && !("sessionKey" in values)) {
+      value["sessionKey"] = atPath(sessionKey, preset.name, hook);
+    }
     if (only !== undefined) value["match"] = { ...toObject(value["match"]), source: only };
     const id = (preset.mappings.length === 1 ? hook : `${hook}-${toText(value["id"] ?? index)}`) + suffix;
     return {
@@ -269,6 +274,11 @@ function withAccount(mapping: Record<string, unknown>, account: unknown): Record
   const { source } = mapping;
   if (typeof account !== "string" || !isObject(source)) return mapping;
   return { ...mapping, source: { ...source, channel: `${toText(source["channel"])}:${account}` } };
+}
+
+/** The sessions of a use under another path are others. */
+function atPath(sessionKey: string, preset: string, path: string): string {
+  return sessionKey.replaceAll(`hook:${preset}:`, () => `hook:${path}:`);
 }
 
 /** The message with the whole payload below it, which is not cut. */

@@ -94,8 +94,16 @@ export function checkTokens({ gateway, hooks }: ResolvedConfig): Finding[] {
       hooks.enabled &&
       error("hooks.token", "A hook token is required while hooks.enabled is true. Set a long random secret."),
     secrets.flatMap((secret) => checkToken(secret, secrets, gateway.token)),
-    hooks.tokens.slice(1).flatMap((token) => [...checkName(token), ...checkHooks(token, hooks.mappings)]),
+    hooks.tokens
+      .slice(1)
+      .flatMap((token) => [...checkName(token), ...checkHooks(token, hooks.mappings), ...checkPrefix(token)]),
   );
+}
+
+function checkPrefix({ name, hooks, sessionPrefix }: HookToken): Finding[] {
+  if (sessionPrefix === undefined || hooks?.includes("agent")) return [];
+  const reason = hooks ? "its hooks do not include agent" : "a token without hooks may name any session";
+  return [warning(`hooks.tokens.${name}.sessionPrefix`, `This has no effect, because ${reason}.`)];
 }
 
 function checkName({ name }: HookToken): Finding[] {

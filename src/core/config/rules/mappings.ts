@@ -2,6 +2,7 @@ import { listFound } from "../../shared/found.ts";
 import { appendSegment, isWithin } from "../../shared/json.ts";
 import { BUILT_IN_HOOKS, MAIN_SESSION } from "../../types.ts";
 import { SOURCE_CHANNEL, channelKind, toChannelName } from "../../shared/channel-names.ts";
+import { literalStart } from "../../shared/template-values.ts";
 import { trimSlashes } from "../../shared/text/text.ts";
 import type { Drivers } from "../plugins.ts";
 import type { MappingInput } from "../schema/generated.ts";
@@ -248,10 +249,10 @@ export function checkDefaultSessionKey({ hooks }: ResolvedConfig): Finding[] {
 }
 
 /** A session key can have one of `hooks.allowedSessionKeyPrefixes`: otherwise each of its requests would get a 400. */
-function checkSessionKey({ mapping: { sessionKey }, key, preset }: MappingSource, hooks: Hooks): Finding[] {
+function checkSessionKey({ mapping: { sessionKey }, key, preset, hasOwnKey }: MappingSource, hooks: Hooks): Finding[] {
   if (sessionKey === undefined) return [];
   const at = `${key}.sessionKey`;
-  const isRefused = staticText(sessionKey) === undefined && !hooks.allowRequestSessionKey;
+  const isRefused = staticText(sessionKey) === undefined && !hasOwnKey && !hooks.allowRequestSessionKey;
   const message =
     "The session key is a template, so the request chooses it, which hooks.allowRequestSessionKey does not allow. Set that to true, or write a fixed key.";
   return listFound(checkPrefix(at, sessionKey, hooks, preset), isRefused && warning(at, message));
@@ -266,13 +267,4 @@ function checkPrefix(key: string, written: string, { allowedSessionKeyPrefixes: 
   return preset === undefined
     ? [error(key, `The session key must start with one of hooks.allowedSessionKeyPrefixes: ${allowed.join(", ")}.`)]
     : [error("hooks.allowedSessionKeyPrefixes", `No session key of the preset "${preset}" has one. Add "${start}".`)];
-}
-
-/** A template that is one `{{#if …}}` as a whole gives no key where the condition does not hold. */
-const CONDITIONAL = /^\{\{#if [^{}]*\}\}((?:(?!\{\{(?:else|\^|\/if)).)*)\{\{\/if\}\}$/s;
-
-/** The common start of all keys of a template: its text up to the first placeholder. */
-function literalStart(template: string): string {
-  const [, body = template] = CONDITIONAL.exec(template.trim()) ?? [];
-  return body.split(/\\?\{\{/, 1)[0]?.trim() ?? "";
 }

@@ -123,10 +123,12 @@ describe("hooks.tokens", () => {
 
   test("a short secret, and a hook that does not exist, are warned of", async () => {
     const mappings = [{ match: { path: "builds" }, messageTemplate: "x" }];
-    const { warnings } = await findProblems(withTokens({ ci: { secret: "short", hooks: ["buidls"] } }, { mappings }));
+    const ci = { secret: "short", hooks: ["buidls"], sessionPrefix: "ci:" };
+    const { warnings } = await findProblems(withTokens({ ci }, { mappings }));
     expect(warnings).toEqual([
       "hooks.tokens.ci.secret: This secret is shorter than 24 characters and could be guessed. Use a longer one.",
       'hooks.tokens.ci.hooks: There is no hook "buidls"; did you mean "builds"?',
+      "hooks.tokens.ci.sessionPrefix: This has no effect, because its hooks do not include agent.",
     ]);
   });
 

@@ -505,6 +505,10 @@ export interface UserConfig {
          * The hooks for which this token is accepted, by name. Default: all.
          */
         hooks?: string[];
+        /**
+         * The start of the keys of all sessions that its requests to agent can lead to, if it has hooks: it is put in front of a key that begins otherwise. "": any session. Default: token:<name>:.
+         */
+        sessionPrefix?: string;
       };
     };
     /**
@@ -1091,6 +1095,10 @@ export interface MappingInput {
    */
   sessionKey?: string;
   /**
+   * The start of the keys of all sessions that a request can lead to: it is put in front of a key that begins otherwise. Mappings with one prefix share sessions. "": any session. Default, if the mapping has an auth or a token with hooks reaches it: the constant start of sessionKey, else hook:<path>:.
+   */
+  sessionPrefix?: string;
+  /**
    * Template of the agent's message.
    */
   messageTemplate?: string;
@@ -1403,10 +1411,6 @@ export interface MappingInput {
      * request: calls share frozen globals, and each has its own module variables. strict: each call gets its own context, which costs more.
      */
     isolation?: "request" | "strict";
-    /**
-     * request: hooks.allowRequestSessionKey also applies to session keys that the transform returns. trusted: they count as yours, like a literal sessionKey of the mapping.
-     */
-    sessionKeys?: "request" | "trusted";
     /**
      * Values that the transform gets, by name; usually ${ENV} or ${file:PATH}.
      */
@@ -2951,6 +2955,10 @@ export interface ValidConfig {
          * The hooks for which this token is accepted, by name. Default: all.
          */
         hooks?: string[];
+        /**
+         * The start of the keys of all sessions that its requests to agent can lead to, if it has hooks: it is put in front of a key that begins otherwise. "": any session. Default: token:<name>:.
+         */
+        sessionPrefix?: string;
       };
     };
     /**

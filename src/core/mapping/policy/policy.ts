@@ -7,6 +7,7 @@ import { SOURCE_CHANNEL } from "../../shared/channel-names.ts";
 import { type AgentAction, type HookAction, MAIN_SESSION, type ReplyTarget, type RouteOrigin } from "../../types.ts";
 import { type Draft, textOf } from "../draft.ts";
 import { compileGlobs } from "../pattern.ts";
+import { MAX_SESSION_KEY_LENGTH, type SessionScope, toScopedKey } from "./session-keys.ts";
 import { isPrivate, type TargetDraft } from "./targets.ts";
 
 /** The operator's limits and settings for an action. */
@@ -24,6 +25,10 @@ export interface Terms extends Pick<AgentAction, "review"> {
   routeBy(target: TargetDraft): RouteOrigin | undefined;
   /** Whether the request chose the session key, in its payload, through a template or through a transform. */
   isRequestedKey(key: string): boolean;
+  /** Whether the configuration has the whole key. Absent: no. */
+  isWrittenKey?(key: string): boolean;
+  /** The sessions that the request can lead to. Absent: any. */
+  sessions?: SessionScope;
   /** An action without a session key gets its own session, rather than the default one. */
   ownSession?: boolean;
 }
@@ -102,7 +107,7 @@ function toAgentFields(draft: Draft, terms: Terms): Omit<AgentAction, "allowUnsa
     sessionKey:
       sessionKey === undefined
         ? ((ownSession ? undefined : config.hooks.defaultSessionKey) ?? `hook:${createId()}`)
-        : requireSessionKey(sessionKey, isRequestedKey(sessionKey), config.hooks),
+        : withoutMain(scopedKey(requireSessionKey(sessionKey, isRequestedKey(sessionKey), config.hooks), terms)),
     wakeMode,
     deliver,
     ...first!,
@@ -218,24 +223,34 @@ function requireAllowedModel(
   throw new HookError("model_not_allowed");
 }
 
-const MAX_KEY_LENGTH = 256;
 const CONTROL = /[\p{Cc}\p{Zl}\p{Zp}]/u;
 
-/** `key` is trimmed. Hooks have their own key space: a key that reads like the main session's becomes another one. */
+/** `key` is trimmed. */
 function requireSessionKey(key: string, byRequest: boolean, hooks: ResolvedConfig["hooks"]): string {
   if (byRequest && !hooks.allowRequestSessionKey) throw keyRefused("cannot be chosen by a request", BY_REQUEST);
-  if (key.length > MAX_KEY_LENGTH) throw keyRefused(`can have ${MAX_KEY_LENGTH} characters at most`);
+  if (key.length > MAX_SESSION_KEY_LENGTH) {
+    throw keyRefused(`can have ${MAX_SESSION_KEY_LENGTH} characters at most`);
+  }
   if (CONTROL.test(key) || !key.isWellFormed()) throw keyRefused("must not contain control characters");
   const prefixes = hooks.allowedSessionKeyPrefixes;
   if (prefixes.length > 0 && !prefixes.some((prefix) => key.startsWith(prefix))) {
     throw keyRefused("does not start with an allowed prefix");
   }
+  return key;
+}
+
+function scopedKey(key: string, { sessions, isWrittenKey }: Terms): string {
+  return isWrittenKey?.(key) ? key : toScopedKey(key, sessions);
+}
+
+/** Hooks have their own key space: a key that reads like the main session's becomes another one. */
+function withoutMain(key: string): string {
   return key.toLowerCase() === MAIN_SESSION ? `hook:${MAIN_SESSION}` : key;
 }
 
 const BY_REQUEST =
   "hooks.allowRequestSessionKey is false, so a session key from a payload, a template or a transform is refused. " +
-  'If the transform chooses keys by itself, set transform.sessionKeys to "trusted".';
+  "If the transform chooses keys by itself, set sessionPrefix on the mapping to what they begin with.";
 
 function keyRefused(reason: string, detail?: string): HookError {
   return new HookError("session_key_refused", { message: `sessionKey ${reason}.`, detail: { message: detail } });
