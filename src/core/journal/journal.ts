@@ -138,8 +138,9 @@ export interface Journal extends JournalReads, JournalWrites {
   findReplay(scope: string, key: string, fingerprint: string): Promise<AcceptResult | undefined>;
 
   /**
-   * Claims up to `limit` runs that are due, oldest first, never two of one session, and of each mapping only as many as
-   * its limits allow. Each claim counts one attempt. A run or delivery during whose last three attempts the process ended is
+   * Claims up to `limit` runs that are due, never two of one session, and of each mapping only as many as its limits allow.
+   * Each is the oldest of the mapping with the fewest running runs, on all nodes, then of the one that this process served
+   * longest ago, then of all. Each claim counts one attempt. A run or delivery during whose last three attempts the process ended is
    * a suspect, which is left out: `claimSuspect` claims it.
    */
   claimRuns(limit: number, now: number, limits?: RunLimits): Promise<ClaimedRun[]>;

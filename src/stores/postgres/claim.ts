@@ -1,5 +1,6 @@
 import type { ClaimedRun, RunLimits, Suspect } from "../../core/journal/journal.ts";
 import { byArrival, integer, optional, readInterruptions, type Row, text, toRun } from "../../core/journal/rows.ts";
+import { placesOf, type Served } from "../../core/journal/writes/turns.ts";
 import { countFree, findNextStart, noteStarts } from "../../core/journal/writes/limits.ts";
 import { beginAlone } from "../../core/journal/writes/lives.ts";
 import { findNextSuspect, findSuspect } from "../../core/journal/writes/suspect-states.ts";
@@ -16,6 +17,7 @@ import { MAX_CORRECTION_MS, MAX_RETRY_MS, MAX_WINDOW_MS } from "../../core/journ
 
 export async function claimRuns(
   transaction: Transaction,
+  served: Served,
   limit: number,
   now: number,
   limits: RunLimits = new Map(),
@@ -26,8 +28,8 @@ export async function claimRuns(
   const at = now + clockOffsetMs;
   const token = transaction.createToken();
   const writer = createWriter(transaction);
-  const slots = await readSlots(writer, limits, at);
-  const rows = await withBegin.all(CLAIM_RUNS, [limit, at, slots, token, node, now]);
+  const known = await readKnown(writer, { limits, served, at });
+  const rows = await withBegin.all(CLAIM_RUNS, [limit, at, known, token, node, now]);
   await finish(noteStarts(writer, rows, limits, at));
   return toClaimed(transaction, rows.toSorted(byArrival), token);
 }
@@ -106,7 +108,7 @@ const UNPAUSED =
 /** In the order of arrival: those that need not wait, and as many of those whose wait is over. */
 const dueOf = (condition: string, order: string): string => `
   SELECT * FROM (SELECT id, seq, due_at FROM hookline.runs
-    WHERE ${READY} AND runs.mapping = ready.mapping AND ${condition} AND coalesce(limited.slots, 1) > 0
+    WHERE ${READY} AND runs.mapping = ready.mapping AND ${condition} AND coalesce(known.slots, 1) > 0
     ORDER BY ${order} LIMIT $1 FOR UPDATE SKIP LOCKED) AS due`;
 
 /** Due before the clock was set back. */
@@ -116,37 +118,51 @@ const isOverdue = (now: string): string => `not_before > ${now} + ${MAX_RETRY_MS
 /** The condition of a run or delivery that waits, although it arrived later than the clock says. */
 const arrivedAfter = (now: string): string => `not_before IS NOT NULL AND due_at > ${now} + ${MAX_CORRECTION_MS}`;
 
+/** Most mappings have none: one look instead of three. */
+const HAS_LATER = `EXISTS (
+  SELECT 1 FROM hookline.runs WHERE ${READY} AND not_before IS NOT NULL AND runs.mapping = ready.mapping)`;
+
 /**
- * Each mapping has its own queue of ready runs: a claim never looks at what a mapping's limits hold back, and no mapping
- * delays another. Nothing joins a run that has started.
+ * Each mapping has its own queue of ready runs: a claim never looks at what a mapping's limits hold back. They take turns as
+ * `takeTurns` of the core says. Nothing joins a run that has started.
  */
 const CLAIM_RUNS = `
   WITH RECURSIVE ${READY_MAPPINGS},
+  busy AS MATERIALIZED (
+    SELECT mapping, count(*) AS running FROM hookline.runs
+    WHERE state = 'running' AND (SELECT count(mapping) FROM ready) > 1 GROUP BY mapping),
   due AS (
     SELECT id FROM (
       SELECT due.*, row_number() OVER (PARTITION BY ready.mapping ORDER BY due_at, seq) AS nth,
-        coalesce(limited.slots, $1) AS slots
+        coalesce(known.slots, $1) AS slots, coalesce(known.place, 0) AS place,
+        coalesce(busy.running, 0) AS running
       FROM ${UNPAUSED}
-      LEFT JOIN json_to_recordset($3::json) AS limited (mapping text, slots integer)
-        ON limited.mapping COLLATE "C" = ready.mapping
+      LEFT JOIN json_to_recordset($3::json) AS known (mapping text, slots integer, place integer)
+        ON known.mapping COLLATE "C" = ready.mapping
+      LEFT JOIN busy ON busy.mapping = ready.mapping
+      CROSS JOIN LATERAL (SELECT ${HAS_LATER} AS is_found OFFSET 0) AS later
       CROSS JOIN LATERAL (
         ${dueOf("not_before IS NULL", "due_at, seq")}
-        UNION ALL ${dueOf("not_before <= $2", "not_before")}
-        UNION ALL ${dueOf(isOverdue("$2"), "not_before")}
-        UNION ALL ${dueOf(`${arrivedAfter("$2")} AND not_before > $2 AND NOT (${isOverdue("$2")})`, "due_at")}) AS due) AS queued
-    WHERE nth <= slots ORDER BY due_at, seq LIMIT $1)
+        UNION ALL ${dueOf("later.is_found AND not_before <= $2", "not_before")}
+        UNION ALL ${dueOf(`later.is_found AND ${isOverdue("$2")}`, "not_before")}
+        UNION ALL ${dueOf(`later.is_found AND ${arrivedAfter("$2")} AND not_before > $2 AND NOT (${isOverdue("$2")})`, "due_at")}) AS due) AS queued
+    WHERE nth <= slots ORDER BY running + nth, nth, place, due_at, seq LIMIT $1)
   UPDATE hookline.runs SET state = 'running', attempts = attempts + 1, claims = $4, node = $5, started_at = $6,
     coalesce_key = NULL, not_before = NULL
   WHERE id = ANY(ARRAY(SELECT id FROM due)) RETURNING *`;
 
-/** JSON: how many more runs of each mapping may start now. */
-async function readSlots(writer: Writer, limits: RunLimits, at: number): Promise<string> {
-  const slots: { mapping: string; slots: number }[] = [];
+/** JSON: of each mapping how many more runs may start now, and its place in `served`. */
+async function readKnown(
+  writer: Writer,
+  { limits, served, at }: { limits: RunLimits; served: Served; at: number },
+): Promise<string> {
+  const known = new Map<string, { slots?: number; place?: number }>();
+  for (const [mapping, place] of placesOf(served)) known.set(mapping, { place });
   for (const [mapping, limit] of limits) {
     const free = await finish(countFree(writer, mapping, limit, at));
-    slots.push({ mapping, slots: Math.max(0, Math.min(free, MAX_INTEGER)) });
+    known.set(mapping, { ...known.get(mapping), slots: Math.max(0, Math.min(free, MAX_INTEGER)) });
   }
-  return toJson(slots);
+  return toJson(Array.from(known, ([mapping, each]) => ({ mapping, ...each })));
 }
 
 const MAX_INTEGER = 2 ** 31 - 1;

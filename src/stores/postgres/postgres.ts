@@ -32,6 +32,7 @@ import { createGroup, type Transaction } from "./transaction.ts";
 import { createPublicationWrites, createWrites, type Write } from "../../core/journal/writes/index.ts";
 import { toCompletion, toFailure } from "../../core/journal/writes/run-end.ts";
 import { createWriter, finish } from "./writer.ts";
+import { noteServed, type Served } from "../../core/journal/writes/turns.ts";
 
 const POLL_MS = 1000;
 
@@ -153,6 +154,7 @@ function createJournal(parts: Parts): PostgresJournal {
   const accepts = createGroup(write(acceptEvents));
   const ends = createGroup(write(endRuns));
   const replays = createGroup(write(confirmReplays));
+  const served: Served = new Set();
   let returning: Promise<Recovered> | undefined;
   let closing: Promise<void> | undefined;
 
@@ -167,7 +169,11 @@ function createJournal(parts: Parts): PostgresJournal {
       return found?.kind === "replayed" ? replays.add(found) : found;
     },
 
-    claimRuns: take(claimRuns),
+    async claimRuns(...options) {
+      const runs = await take(claimRuns)(served, ...options);
+      noteServed(served, runs);
+      return runs;
+    },
     completeRun: (claim, outcome) =>
       outcome.questions ? write(completeAsking)(claim, outcome) : ends.add(toCompletion(claim, outcome)),
     // Before a no: waits for the standby. The end of the claim may be lost with this server.

@@ -4,6 +4,7 @@ import { PENDING, READY } from "../../core/journal/tables.ts";
 import { MAX_CORRECTION_MS, MAX_RETRY_MS, MAX_WINDOW_MS } from "../../core/journal/waits.ts";
 import type { Database } from "./database.ts";
 import { report, type Transaction } from "./group-commit.ts";
+import { type Served, takeTurns } from "../../core/journal/writes/turns.ts";
 import { countFree, findNextStart, noteStarts } from "../../core/journal/writes/limits.ts";
 import { findNextSuspect, findSuspect } from "../../core/journal/writes/suspect-states.ts";
 import { toRunReport } from "../../core/journal/writes/writer.ts";
@@ -14,26 +15,35 @@ import { TRIED } from "./schema.ts";
 import { createWriter, finish } from "./writer.ts";
 
 /*
- * Each mapping has its own queue of ready runs: a claim never looks at what a mapping's limits hold back, and no mapping
- * delays another.
+ * Each mapping has its own queue of ready runs: a claim never looks at what a mapping's limits hold back, and mappings take
+ * turns.
  */
 
 export function claimRuns(
   transaction: Transaction,
+  served: Served,
   limit: number,
   now: number,
   limits: RunLimits = new Map(),
 ): ClaimedRun[] {
   const writer = createWriter(transaction);
-  const due = listReadyMappings(transaction).flatMap((mapping) => {
+  const due = listReadyMappings(transaction).map((mapping) => {
     const own = limits.get(mapping);
     const free = own ? finish(countFree(writer, mapping, own, now)) : limit;
     return listDue(transaction, mapping, Math.min(limit, free), now);
   });
-  const rows = takeOldest(due, limit);
+  const running = due.length > 1 ? countRunning(transaction) : new Map<string, number>();
+  const rows = takeTurns(due, { limit, running, served });
   finish(noteStarts(writer, rows, limits, now));
   return rows.map(({ seq }) => startRun(transaction, integer(seq), now));
 }
+
+function countRunning(database: Database): Map<string, number> {
+  return new Map(database.all(RUNNING).map((row) => [text(row.mapping), integer(row.running)]));
+}
+
+const RUNNING = `
+  SELECT mapping, count(*) AS running FROM runs INDEXED BY runs_state WHERE state = 'running' GROUP BY mapping`;
 
 export function claimSuspect(
   transaction: Transaction,

@@ -14,6 +14,7 @@ import { claimDeliveries, finishDelivery } from "./deliveries.ts";
 import { createGroupCommit, type GroupCommit, type Transaction } from "./group-commit.ts";
 import { readStoreId } from "../../core/journal/reads/published.ts";
 import { createNode, type Node } from "./node.ts";
+import { noteServed, type Served } from "../../core/journal/writes/turns.ts";
 import { createReader, readStats } from "./read.ts";
 import { createRecovery, giveBack, type Recovery } from "./recovery.ts";
 import { sweep, usedBytes } from "./retention.ts";
@@ -192,6 +193,8 @@ function createJournal(transaction: Transaction, { commits, recovery, node, sear
 
   const end = write(endRun);
 
+  const served: Served = new Set();
+
   return {
     ...createReads(read),
     ...createWrites(writeShared, read),
@@ -199,7 +202,11 @@ function createJournal(transaction: Transaction, { commits, recovery, node, sear
     accept: write(acceptEvent),
     findReplay: readWith(transaction, findReplay),
 
-    claimRuns: claim(claimRuns),
+    async claimRuns(...options) {
+      const runs = await claim(claimRuns)(served, ...options);
+      noteServed(served, runs);
+      return runs;
+    },
     completeRun: (...done) => end(toCompletion(...done)),
     deadLetterRun: (...failed) => end(toFailure(...failed)),
 

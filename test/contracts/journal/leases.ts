@@ -2,7 +2,16 @@ import { describe, expect, test } from "vitest";
 import type { Journal } from "../../../src/core/journal/journal.ts";
 import { useJournals, type OpenJournal } from "./harness.ts";
 import { claimDelivery, claimRun, expectUnchanged } from "./lost-claims.ts";
-import { NOW, sampleEntry, sampleEvent, sampleHeartbeat, sampleOutcome, sampleWake } from "./samples.ts";
+import {
+  NOW,
+  nextId,
+  sampleEntry,
+  sampleEvent,
+  sampleHeartbeat,
+  sampleOutcome,
+  sampleRun,
+  sampleWake,
+} from "./samples.ts";
 
 const MINUTE = 60_000;
 const ROUTE = { channel: "slack", to: "C1" } as const;
@@ -43,6 +52,15 @@ export function describeLeases(open: OpenJournal): void {
       expect(await b.lastRoute()).toBeUndefined();
       expect(await b.progressDelivery(current!, { partsSent: 1, route: ROUTE })).toBe(true);
     });
+  });
+
+  test("mappings take turns: the running runs of all nodes count", async () => {
+    const [a, b] = await startTwo();
+    for (const mapping of ["busy", "busy", "quiet"]) {
+      await a.accept(sampleEvent({ mapping, actions: [sampleRun(mapping + nextId())] }));
+    }
+    expect(await a.claimRuns(1, NOW)).toMatchObject([{ mapping: "busy" }]);
+    expect(await b.claimRuns(1, NOW)).toMatchObject([{ mapping: "quiet" }]);
   });
 
   describe("a node's lease", () => {

@@ -68,12 +68,68 @@ export function describeLimits(open: OpenJournal): void {
       expect(await claimedIds(journal, NOW + 1004, twoASecond)).toEqual([]);
       expect(await claimedIds(journal, NOW + 1005, twoASecond)).toEqual([third]);
     });
+  });
 
-    test("a claim takes the oldest of all mappings", async () => {
+  describe("mappings take turns", () => {
+    const { start } = useJournals(open);
+    const none: RunLimits = new Map();
+
+    /** The mappings of the claimed runs. */
+    const claimed = async (journal: Journal, limit: number, limits = none): Promise<(string | undefined)[]> =>
+      (await journal.claimRuns(limit, NOW, limits)).map(({ mapping }) => mapping);
+
+    test("of mappings with equally many running runs, the oldest comes first", async () => {
       const journal = await start();
-      const ids: string[] = [];
-      for (const mapping of ["c", "a", "b", "a"]) ids.push(...(await acceptRuns(journal, [mapping])));
-      expect(await claimedIds(journal, NOW, new Map(), 3)).toEqual(ids.slice(0, 3));
+      const ids = await acceptRuns(journal, ["c", "a", "b", "a"]);
+      expect(await claimedIds(journal, NOW, none, 3)).toEqual(ids.slice(0, 3));
+    });
+
+    test("a burst of one delays no other: the mapping with the fewest running runs is next", async () => {
+      const journal = await start();
+      await acceptRuns(journal, Array<string>(8).fill("burst"));
+      expect(await claimed(journal, 3)).toEqual(["burst", "burst", "burst"]);
+      await acceptRuns(journal, ["late", "later", "late", "late"]);
+      expect(await claimed(journal, 3)).toEqual(["late", "later", "late"]);
+      // Three of each.
+      expect(await claimed(journal, 3)).toEqual(["burst", "burst", "late"]);
+    });
+
+    test("one slot: a mapping that was served longer ago is next, although no run of another is running", async () => {
+      const journal = await start();
+      await acceptRuns(journal, ["a", "a", "a", "b", "b", "c"]);
+      const order: (string | undefined)[] = [];
+      for (let turn = 0; turn < 6; turn++) {
+        const [run] = await journal.claimRuns(1, NOW);
+        order.push(run?.mapping);
+        await journal.completeRun(run!, sampleOutcome());
+      }
+      expect(order).toEqual(["a", "b", "c", "a", "b", "a"]);
+    });
+
+    test("a mapping that this claim has served is behind one that was served before it", async () => {
+      const journal = await start();
+      await acceptRuns(journal, ["before", "before"]);
+      expect(await claimed(journal, 1)).toEqual(["before"]);
+      await acceptRuns(journal, ["now", "now"]);
+      expect(await claimed(journal, 2)).toEqual(["before", "now"]);
+    });
+
+    test("built-in hooks are one mapping", async () => {
+      const journal = await start();
+      for (const hook of ["agent", "wake", "agent"]) {
+        await journal.accept(sampleEvent({ hook, mapping: undefined, actions: [sampleRun(nextId())] }));
+      }
+      await acceptRuns(journal, ["a", "a"]);
+      expect(await claimed(journal, 3)).toEqual([undefined, undefined, "a"]);
+      expect(await claimed(journal, 1)).toEqual(["a"]);
+    });
+
+    test("a mapping at its limit or paused leaves its turn to others", async () => {
+      const journal = await start();
+      await acceptRuns(journal, ["full", "full", "off", "busy", "busy", "busy"]);
+      await journal.pauseMapping("off", NOW);
+      const limits: RunLimits = new Map([["full", { concurrency: 1 }]]);
+      expect(await claimed(journal, 6, limits)).toEqual(["full", "busy", "busy", "busy"]);
     });
   });
 }
