@@ -383,4 +383,13 @@ export interface GoogleChatEvents {
   REMOVED_FROM_SPACE: { [field: string]: unknown };
   SUBMIT_FORM: { [field: string]: unknown };
   WIDGET_UPDATED: { [field: string]: unknown };
+  "membership.v1.created": { [field: string]: unknown };
+  "membership.v1.deleted": { [field: string]: unknown };
+  "membership.v1.updated": { [field: string]: unknown };
+  "message.v1.created": { [field: string]: unknown };
+  "message.v1.deleted": { [field: string]: unknown };
+  "message.v1.updated": { [field: string]: unknown };
+  "reaction.v1.created": { [field: string]: unknown };
+  "reaction.v1.deleted": { [field: string]: unknown };
+  "space.v1.updated": { [field: string]: unknown };
 }

@@ -187,7 +187,7 @@ test.each<[string, object, string, string]>([
     "Channel 1, message 2\nhttps://discord.com/channels/3/1/2\n\nReaction: up",
     "5",
   ],
-  ["shopify", { id: 1, first_name: "Zoe", email: "zoe@example.com" }, "customers/create", "zoe@example.com"],
+  ["shopify", { id: 1, first_name: "Zoe", email: "zoe@example.com" }, "customers create", "zoe@example.com"],
   ["linear", linear("Document", "create", { id: "d", title: "Spec", project: { name: "Launch" } }), "Spec\n", "Spec"],
   [
     "linear",
@@ -226,7 +226,7 @@ test.each<[string, object, string, string]>([
     "Property: voting = true",
     "",
   ],
-  ["jira", jira("user_created", { user: { displayName: "Zoe" } }), "user_created: Zoe", "Zoe"],
+  ["jira", jira("user_created", { user: { displayName: "Zoe" } }), "user created: Zoe", "Zoe"],
   [
     "jira",
     jira("sprint_updated", { sprint: { id: 1, name: "S1", startDate: "2026-11-01", endDate: "2026-11-14" } }),

@@ -104,6 +104,10 @@ describe("multipart", () => {
   test("gives the JSON of its payload field, beside its files", async () => {
     const payload = { name: "payload", content: '{"event":"media.play"}' };
     expect((await parseMultipart(multipart(payload), "x")).payload).toEqual({ event: "media.play" });
+    const data = { name: "data", content: '{"msg":"down"}' };
+    expect((await parseMultipart(multipart(data), "x")).payload).toEqual({ msg: "down" });
+    const more = await parseMultipart(multipart(data, { name: "a", content: "1" }), "x");
+    expect(more.payload).toEqual({ data: '{"msg":"down"}', a: "1" });
     expect(
       (await parseMultipart(multipart(payload, { name: "thumb", file: "t.jpg", content: "" }), "x")).payload,
     ).toMatchObject({

@@ -65,7 +65,7 @@ export async function parseMultipart(body: Buffer, boundary: string | null): Pro
   return { payload: withFiles(payload), readExact: readExact && (() => withFiles(readExact())) };
 }
 
-/** A repeated field becomes an array. Some senders put JSON into a single field `payload`. */
+/** A repeated field becomes an array. Some senders put JSON into a field `payload`, or into `data` alone, as Uptime Kuma does. */
 function toPayload(texts: { field: string; text: string }[]): ParsedForm {
   // fromEntries defines own properties, so a field named __proto__ stays a field.
   const fields: Record<string, unknown> = Object.fromEntries(
@@ -74,9 +74,9 @@ function toPayload(texts: { field: string; text: string }[]): ParsedForm {
       ([name, values]) => [name, values.length === 1 ? values[0]?.text : values.map(({ text }) => text)],
     ),
   );
-  const { payload } = fields;
-  const isJson = typeof payload === "string" && looksLikeJson(payload);
-  return isJson ? { payload: parseJson(payload), readExact: toReadExact(payload) } : { payload: fields };
+  const json = fields["payload"] ?? (texts.length === 1 ? fields["data"] : undefined);
+  const isJson = typeof json === "string" && looksLikeJson(json);
+  return isJson ? { payload: parseJson(json), readExact: toReadExact(json) } : { payload: fields };
 }
 
 interface Part {

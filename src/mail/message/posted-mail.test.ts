@@ -101,6 +101,17 @@ test("a mail of which SES sends only the common header", async () => {
   expect(await read("ses", { Message })).toMatchObject(expected);
 });
 
+test("a mail of which SES sends no header has that of its envelope", async () => {
+  const mail = {
+    source: "ann@example.com",
+    destination: ["a@example.org"],
+    messageId: "d6iitobk",
+    timestamp: "2026-01-05T09:00:00.000Z",
+  };
+  const Message = JSON.stringify({ notificationType: "Received", mail, receipt: {} });
+  expect(await read("ses", { Message })).toMatchObject({ from: "ann@example.com", to: ["a@example.org"], body: "" });
+});
+
 test("a text that is both plain and HTML appears once, HTML without what a reader would not see", async () => {
   const html = '<p>Hi</p><p style="display:none">secret</p>';
   expect(await read("sendgrid", { ...sendgrid, html })).toMatchObject({ body: "Hi" });

@@ -134,7 +134,16 @@ function readSes({ Message: message }: Payload): PostedParts {
   const [spf, dkim, dmarc] = ["spf", "dkim", "dmarc"].map(resultOf);
   const fields = toFields(readOwn(mail, "headers"), "name", "value");
   const names = ["from", "to", "cc", ["Reply-To", "replyTo"], "subject", "date", ["Message-ID", "messageId"]];
-  const given = namedFields(readOwn(mail, "commonHeaders"), names);
+  const common = namedFields(readOwn(mail, "commonHeaders"), names);
+  // Without the original header, only the envelope is known.
+  const given = common.some(([, text]) => text !== "")
+    ? common
+    : namedFields(mail, [
+        ["from", "source"],
+        ["to", "destination"],
+        ["date", "timestamp"],
+        ["Message-ID", "messageId"],
+      ]);
   return {
     header: fields.length > 0 ? fields : given.map(([name, text]) => [name, text.replaceAll("\n", ", ")]),
     text: "",

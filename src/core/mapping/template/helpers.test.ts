@@ -23,6 +23,12 @@ describe("helpers", () => {
     ["join", [["a", 1, { b: 2 }]], 'a, 1, {"b":2}'],
     ["join", [["a", "b"], " | "], "a | b"],
     ["join", ["no list"], "no list"],
+    ["words", ["invoice.payment_failed"], "invoice payment failed"],
+    ["words", ["deal.propertyChange"], "deal property change"],
+    ["words", ["domain.transfer-in.failed"], "domain transfer in failed"],
+    ["words", ["APP_HOME"], "app home"],
+    ["words", ["a word"], "a word"],
+    ["without", ["no object", "a"], undefined],
     ["lower", ["ÄB"], "äb"],
     ["upper", ["äb"], "ÄB"],
     ["eq", ["a", "a"], true],
@@ -75,7 +81,21 @@ describe("helpers", () => {
     expect(HELPERS["money"]?.run(...values)).toBe(expected);
   });
 
-  test.each(["date", "money", "lower", "upper", "join", "truncate", "before", "rest", "parse"])(
+  test("without has the other fields with a value, and only own ones", () => {
+    const payload = JSON.parse('{"a":1,"b":0,"c":null,"d":"","__proto__":{"x":1}}');
+    expect(Object.entries(Object(HELPERS["without"]?.run(payload, "a z")))).toEqual([
+      ["b", 0],
+      ["__proto__", { x: 1 }],
+    ]);
+  });
+
+  test("parse reads JSON in Base64, as Google's Pub/Sub sends it", () => {
+    for (const value of [{ a: "ä" }, {}, [{ a: 1 }]])
+      expect(HELPERS["parse"]?.run(Buffer.from(JSON.stringify(value)).toString("base64"))).toEqual(value);
+    expect(HELPERS["parse"]?.run("eyes")).toBeUndefined();
+  });
+
+  test.each(["date", "money", "words", "without", "lower", "upper", "join", "truncate", "before", "rest", "parse"])(
     "%s of a missing value is missing",
     (name) => {
       expect([undefined, null].map((value) => HELPERS[name]?.run(value, 5))).toEqual([undefined, undefined]);

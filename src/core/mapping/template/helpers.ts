@@ -1,5 +1,5 @@
 import { ExactNumber, parseExact } from "../../shared/exact-json.ts";
-import { isTooDeep, toText, isTrue } from "../../shared/json.ts";
+import { isObject, isTooDeep, toText, isTrue } from "../../shared/json.ts";
 import { toBrief } from "../../shared/text/brief.ts";
 import { cutText } from "../../shared/text/text.ts";
 
@@ -17,7 +17,7 @@ export interface Helper {
 /** Everything a template can call beside `if`, `unless`, `each`, `with` and `lookup`. None throws, whatever the values. */
 export const HELPERS: Record<string, Helper> = {
   json: { takes: [1, 1], showsMissing: true, run: (value) => JSON.stringify(value ?? null) },
-  /** The value that a text contains as JSON, for senders that put JSON into a string. Missing for any other text. */
+  /** The value that a text contains as JSON, plain or in Base64, for senders that put JSON into a string. Missing for any other text. */
   parse: { takes: [1, 1], readsText: true, run: ofValue(parse) },
   /** The first value that is not missing, null or empty text. */
   default: {
@@ -34,6 +34,10 @@ export const HELPERS: Record<string, Helper> = {
   join: { takes: [1, 2], run: ofValue(join) },
   /** A mail's text with long quotes and long addresses shortened. */
   brief: { takes: [1, 1], readsText: true, run: ofValue((value) => toBrief(toText(value))) },
+  /** A technical name as words: `invoice.payment_failed` is `invoice payment failed`. */
+  words: { takes: [1, 1], readsText: true, run: ofValue(toWords) },
+  /** An object's other fields that have a value: `{{#each (without payload "id type")}}`. */
+  without: { takes: [2, 2], run: ofValue(without) },
   lower: { takes: [1, 1], run: ofValue((value) => toText(value).toLowerCase()) },
   upper: { takes: [1, 1], run: ofValue((value) => toText(value).toUpperCase()) },
   date: { takes: [1, 2], run: ofValue(renderDate) },
@@ -53,10 +57,29 @@ function ofValue(run: Helper["run"]): Helper["run"] {
   return (value, ...rest) => (value === undefined || value === null ? undefined : run(value, ...rest));
 }
 
+function toWords(value: unknown): string {
+  const text = toText(value).replace(/([a-z\d])([A-Z])/g, "$1 $2");
+  return text
+    .replace(/[\s._:/-]+/g, " ")
+    .trim()
+    .toLowerCase();
+}
+
+function without(value: unknown, names: unknown): unknown {
+  if (!isObject(value)) return undefined;
+  const left = new Set(toText(names).split(" "));
+  const isGiven = ([name, field]: [string, unknown]): boolean =>
+    !left.has(name) && field !== null && field !== undefined && field !== "";
+  return Object.fromEntries(Object.entries(value).filter(isGiven));
+}
+
+/** How the Base64 of an object or of a list of objects begins. */
+const BASE64_OF_JSON = /^(?:e[3wy]|W[3yz])[\w+/-]+=*$/;
+
 function parse(value: unknown): unknown {
   if (typeof value !== "string") return value;
   try {
-    const parsed = parseExact(value);
+    const parsed = parseExact(BASE64_OF_JSON.test(value) ? Buffer.from(value, "base64").toString() : value);
     return isTooDeep(parsed) ? undefined : parsed;
   } catch {
     return undefined;
