@@ -145,6 +145,24 @@ test("the answer to our answer is in the session of the first mail", async () =>
 });
 
 test.each([
+  ["mail", "read-mail", { session: "thread" }],
+  ["postmark", "mail", { session: "thread" }],
+  ["mailgun", "mail", { session: "thread" }],
+  ["sendgrid", "mail", { session: "thread" }],
+  ["sns", "mail", { session: "thread" }],
+  ["resend", "received", {}],
+])("%s: who was not in a thread is not in its session", async (preset, name, options) => {
+  const send = await usePreset(preset, options);
+  const keyOf = async (payload: unknown) =>
+    (await send(payload)).actions.map((action) => action.kind === "agent" && action.sessionKey)[0];
+  const mail = sample(preset, name);
+  const other = JSON.parse(JSON.stringify(mail).replaceAll(/ann@[a-z.]+/gi, "eve@example.net"));
+  const first = await keyOf(mail);
+  expect(await keyOf(other)).toMatch(/:[\w-]{16}$/);
+  expect(await keyOf(mail)).toBe(first);
+});
+
+test.each([
   ["slack", "direct-message", true],
   ["slack", "thread-reply", undefined],
   ["github", "issue-comment", true],

@@ -73,6 +73,7 @@ export function toMail(id: string): Mail {
     from: "Ann Lee <ann@example.com>",
     sender: "ann@example.com",
     replyTo: [],
+    participants: [],
     replyAddress: "",
     to: ["me@example.com"],
     cc: [],

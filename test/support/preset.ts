@@ -2,6 +2,7 @@ import type { UserConfig } from "../../src/core/config/schema/generated.ts";
 import { readConfig } from "../../src/service/drivers.ts";
 import { createMappingIndex } from "../../src/core/mapping/mapping-index.ts";
 import { resolveRequest } from "../../src/core/mapping/resolve-request.ts";
+import { openEmptyState } from "../../src/core/mapping/state.ts";
 import { readServiceMail } from "../../src/mail/message/posted-mail.ts";
 import type { Resolution } from "../../src/core/types.ts";
 import { toCompiled, toRequest } from "./mapping.ts";
@@ -17,6 +18,8 @@ export async function usePreset(
   if (problems.length > 0) throw new Error(JSON.stringify(problems));
   const mappings = createMappingIndex(config.hooks.mappings.map((source) => toCompiled(source)));
   const hook = mappings.mappings[0]?.match.path ?? "";
+  // All requests see what earlier ones have set.
+  const state = openEmptyState("preset");
   const run = (): never => {
     throw new Error("the preset uses a transform");
   };
@@ -26,6 +29,7 @@ export async function usePreset(
       config,
       channels: undefined,
       run,
+      openState: () => state,
       readMail: (service, request) => readServiceMail(service, request, config.hooks.mail[0]),
     });
 }

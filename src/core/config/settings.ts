@@ -71,6 +71,7 @@ export const SETTINGS = {
   dedupe: { form: "template", preset: true },
   maxBodyBytes: { form: "value", preset: true },
   echo: { form: "template" },
+  participants: { form: "template" },
 } as const satisfies Record<keyof MappingInput, Setting>;
 
 type Rows = typeof SETTINGS;

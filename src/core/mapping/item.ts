@@ -2,6 +2,7 @@ import { exactPayload } from "../shared/exact-json.ts";
 import { isObject } from "../shared/json.ts";
 import { toChannelName } from "../shared/channel-names.ts";
 import { toSubject } from "../shared/text/text.ts";
+import { DAY_MS } from "../shared/time.ts";
 import type { HookRequest, Publication, Resolution } from "../types.ts";
 import type { CompiledMapping } from "./compile.ts";
 import type { ToolSets } from "../ports/open-tool-sets.ts";
@@ -15,6 +16,8 @@ import { type Draft, renderGiven, renderWakeMode, toBase, toDraft } from "./draf
 import { findUnusedModels, type Terms, toAction } from "./policy/policy.ts";
 import { renderPublication } from "./publish.ts";
 import { routeOriginOf } from "./policy/targets.ts";
+import { findParticipation } from "./participants.ts";
+import type { RequestState } from "./state.ts";
 import type { Budget, RenderedKey } from "./template/template.ts";
 import type { TransformBundle } from "../transforms/runner.ts";
 import { transformDraft, type TransformDraftOptions } from "./transform.ts";
@@ -36,6 +39,8 @@ export interface MappingRun extends TargetOptions, Pick<TransformDraftOptions, "
   isEcho?(messageId: string, channel: string | undefined): Promise<boolean>;
   /** Absent: no comment counts as the service's own. */
   isOwn?: IsOwn;
+  /** Keeps who takes part in the sessions of a mapping with `participants`. */
+  people?: RequestState;
   /** Absent: arguments of `context` are not compared with the schemas of their calls. */
   tools?: Pick<ToolSets, "find">;
   /** The items without what `hooks.redact` names, for subscribers. */
@@ -77,7 +82,7 @@ export async function resolveItem(item: Item, mappingRun: MappingRun): Promise<R
     const place = Object.hasOwn(mappingRun.config.channels, name) ? name : undefined;
     if (await isEcho(echo.text.trim(), place)) return skip("it is the echo of a delivery");
   }
-  const rendered = renderItem(context, mappingRun);
+  const rendered = await renderItem(context, mappingRun);
   const drafts = mapping.bundle
     ? await transformItem(item, rendered, { event, bundle: mapping.bundle, mappingRun })
     : [rendered.base];
@@ -118,16 +123,38 @@ interface Rendered {
   /** About grants that were left out. */
   grantWarnings?: string[];
   modeWarning?: string;
+  /** The author has not taken part in the conversation of the session key. */
+  isApart: boolean;
 }
 
-function renderItem(context: object, { mapping, request, budget }: MappingRun): Rendered {
+async function renderItem(context: object, mappingRun: MappingRun): Promise<Rendered> {
+  const { mapping, request, budget } = mappingRun;
   const keys = renderKeys(mapping, context, budget);
-  const sessionKey = keys.session?.incomplete ? undefined : keys.session?.text;
+  const key = keys.session?.incomplete ? undefined : keys.session?.text;
+  const { sessionKey, isApart } = await findSession(key, context, mappingRun);
   const granted = mapping.grants && renderGrants(mapping.grants, context, budget);
   const { mode, warning: modeWarning } = renderWakeMode(mapping, context, budget);
   const given = { ...renderGiven(mapping, context, budget), mode, sessionKey, grants: granted?.grants };
-  return { keys, base: toDraft(given, request.hook), grantWarnings: granted?.warnings, modeWarning };
+  return { keys, base: toDraft(given, request.hook), grantWarnings: granted?.warnings, modeWarning, isApart };
 }
+
+/** With `participants`, the session in which the author takes part. */
+async function findSession(
+  key: string | undefined,
+  context: object,
+  { mapping, request, budget, people, config }: MappingRun,
+): Promise<{ sessionKey: string | undefined; isApart: boolean }> {
+  const rendered = mapping.templates.participants?.render(context, budget);
+  if (key === undefined || rendered === undefined || !people) return { sessionKey: key, isApart: false };
+  const ttlMs = Math.max(MIN_REMEMBERED_MS, 4 * config.session.idleAfterMs);
+  return findParticipation({ key, rendered, eventId: `${request.id}.${budget.item}`, ttlMs }, people);
+}
+
+/** A run may wait for a long time before it becomes a turn of its session. */
+const MIN_REMEMBERED_MS = 90 * DAY_MS;
+
+const APART =
+  "The sender has not taken part in this conversation before: this is a new session, without what was said there.";
 
 async function transformItem(
   { payload, each }: Item,
@@ -154,7 +181,7 @@ async function transformItem(
 function finishItem(
   drafts: Draft[],
   context: object,
-  { keys, base, grantWarnings = [], modeWarning }: Rendered,
+  { keys, base, grantWarnings = [], modeWarning, isApart }: Rendered,
   mappingRun: MappingRun,
 ): Pick<ResolvedItem, "actions" | "reason" | "warnings"> {
   const { mapping, request, config } = mappingRun;
@@ -175,6 +202,13 @@ function finishItem(
     coalesce: turns.length > 0 ? keys.coalesce : undefined,
     dedupe: request.idempotencyKey === undefined && actions.length > 0 ? keys.dedupe : undefined,
   });
+  if (isApart) {
+    for (const [index, { sessionKey }] of filled.entries()) {
+      const action = actions[index];
+      if (action?.kind === "agent" && sessionKey === base.sessionKey) action.message += `\n\n(${APART})`;
+    }
+    if (turns.length > 0) warnings.push(APART);
+  }
   if (!place) warnings.push(...findUndelivered(wanted, refusal));
   if (modeWarning !== undefined && actions.length > 0) warnings.push(modeWarning);
   if (turns.some(({ grants }) => grants)) warnings.push(...grantWarnings);

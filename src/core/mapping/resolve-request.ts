@@ -58,7 +58,8 @@ export async function resolveRequest(
     const read = mail === undefined ? counted : withMail(counted, await readMail(mail, counted));
     if (mapping.check) requireValid(mapping.check, read.payload);
     const time = mapping.bundle && countTime(run);
-    const state = mapping.source.mapping.state ? openState(mapping.source.id) : undefined;
+    const keepsState = mapping.source.mapping.state === true;
+    const kept = keepsState || mapping.templates.participants ? openState(mapping.source.id) : undefined;
     const { findExact, listPublished } = createItemReaders(read, mapping.forEach, config.hooks);
     const mappingRun: MappingRun = {
       mapping,
@@ -71,7 +72,8 @@ export async function resolveRequest(
       isOwn,
       budget: createBudget(request.rawBody.length, findExact),
       log,
-      state,
+      state: keepsState ? kept : undefined,
+      people: kept,
       listPublished,
       sessions: mappings.sessions.ofMapping(mapping),
     };
@@ -148,7 +150,7 @@ async function resolveEach(forEach: ForEach, mappingRun: MappingRun): Promise<Re
 
 function toResolution(
   items: ResolvedItem[],
-  { mapping, request, config, log, state }: MappingRun,
+  { mapping, request, config, log, people }: MappingRun,
   transformMs: number | undefined,
 ): Resolution {
   const actions: Resolution["actions"] = [];
@@ -173,7 +175,7 @@ function toResolution(
     idempotency: toIdempotency(request, mapping, items),
     warnings,
     log,
-    state: state?.result(),
+    state: people?.result(),
     transformMs,
   };
 }

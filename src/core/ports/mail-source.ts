@@ -15,6 +15,8 @@ export interface Mail {
   replyTo: string[];
   /** Only the address in Reply-To, in lower case. Empty unless the mail has exactly one. */
   replyAddress: string;
+  /** The addresses in From, Reply-To, To and Cc, in lower case. At most 100. */
+  participants: string[];
   /** Like `from`, one entry per recipient. */
   to: string[];
   cc: string[];

@@ -131,6 +131,12 @@ export function toSender(fields: string[]): string {
   return rest.length !== 1 || hasOther ? "" : toAddress(bracketed);
 }
 
+/** The first addresses in the values of address fields, in lower case, each once. */
+export function toAddresses(fields: string[], max: number): string[] {
+  const found = fields.flatMap((field) => parseAddresses(field).map(({ address }) => toAddress(address)));
+  return [...new Set(found.filter((address) => address !== ""))].slice(0, max);
+}
+
 function toAddress(text: string): string {
   const address = text.trim().toLowerCase();
   return ADDRESS.test(address) ? address : "";

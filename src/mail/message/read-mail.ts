@@ -1,6 +1,6 @@
 import { createHash, hash } from "node:crypto";
 import type { FollowOptions, Mail, MailAttachment } from "../../core/ports/mail-source.ts";
-import { parseAddresses, toSender } from "./addresses.ts";
+import { parseAddresses, toAddresses, toSender } from "./addresses.ts";
 import { readAuthentication } from "./authentication.ts";
 import { DELIVERY_STATUS, readParts } from "./body.ts";
 import { toDate } from "./date.ts";
@@ -44,6 +44,10 @@ export async function readMail(source: Uint8Array, facts: MailFacts, options: Re
     sender: toSender(header.values(header.value("from") ? "from" : "sender")),
     replyTo: toPeople(header.values("reply-to"), MAX_RECIPIENTS),
     replyAddress: toSender(header.values("reply-to")),
+    participants: toAddresses(
+      ["from", "reply-to", "to", "cc"].flatMap((name) => header.values(name)),
+      MAX_RECIPIENTS,
+    ),
     to: toPeople(header.values("to"), MAX_RECIPIENTS),
     cc: toPeople(header.values("cc"), MAX_RECIPIENTS),
     subject: cleanLine(repairText(decodeWords(header.value("subject")))),

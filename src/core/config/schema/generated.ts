@@ -1311,6 +1311,10 @@ export interface MappingInput {
    */
   forEachNarrows?: boolean;
   /**
+   * Template. Who takes part in the conversation of sessionKey, one a line, the author of the event first. An author who has not taken part begins a session of their own, and the message says so. The first author begins the conversation.
+   */
+  participants?: string;
+  /**
    * Template of the id of the channel message that the event is about: C0123:1767603600.000100 in Slack, -100123:45 in Telegram, the message's own id in others. If a delivery sent that message within hooks.dedupeWindow, the event is skipped.
    */
   echo?: string;
