@@ -24,7 +24,7 @@ import type {
   Step,
 } from "../core/journal/journal.ts";
 import type { Runtime } from "../core/ports/runtime.ts";
-import type { GrantRow } from "../core/mapping/policy/grants.ts";
+import type { AuthorityRow } from "../core/ports/authority.ts";
 import type { LogLine } from "../core/types.ts";
 import type { DeadLetterChange, DeadLetterGroup } from "./dead-letter-groups.ts";
 import type { Diff } from "./diff.ts";
@@ -195,7 +195,8 @@ export function toApprovalView({ deliveries, ...approval }: Approval): ApprovalV
 /** The tool sets in use. */
 export interface ToolsView {
   sets: ToolSetView[];
-  grants: GrantRow[];
+  /** What each credential can lead to. */
+  authority: AuthorityRow[];
 }
 
 interface ToolSetView {
@@ -218,7 +219,10 @@ interface ToolCallView {
   input: object;
 }
 
-export function toToolsView({ config, tools }: Pick<Runtime, "config" | "tools">, grants: GrantRow[]): ToolsView {
+export function toToolsView(
+  { config, tools }: Pick<Runtime, "config" | "tools">,
+  authority: AuthorityRow[],
+): ToolsView {
   const sets = Array.from(tools.sets, ([name, { audience, calls, leftOut, discover }]) => {
     const { kind = "", dryRun = false } = config.agents.tools[name] ?? {};
     const views = calls.map(({ fullName, description, input }) => ({ call: fullName, description, input }));
@@ -232,7 +236,7 @@ export function toToolsView({ config, tools }: Pick<Runtime, "config" | "tools">
       leftOut: leftOut.map((call) => ({ call: `${name}.${call.name}`, reason: call.reason })),
     };
   });
-  return { sets, grants };
+  return { sets, authority };
 }
 
 function toStepView({ late, ...step }: Step): StepView {

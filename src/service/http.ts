@@ -14,7 +14,7 @@ import { toView } from "../operator/iso-times.ts";
 import { toAnswerView, toToolsView } from "../operator/views.ts";
 import { createReceiver, type Receiver } from "../core/receive.ts";
 import type { Runtime } from "../core/ports/runtime.ts";
-import { listGrants } from "./runtime/grants.ts";
+import { listAuthority } from "./runtime/authority.ts";
 import { writeMetrics } from "../core/telemetry/metrics.ts";
 import type { HookRequest, HttpResponse } from "../core/types.ts";
 import { type CatchUps, createCatchUps } from "./catch-up.ts";
@@ -91,7 +91,7 @@ export function createHttp(parts: Parts, { execution, serviceUrl }: HttpOptions)
         activity,
         audit: mcp.audit,
         metrics: async () => writeMetrics(activity, await operations.status()),
-        tools: () => toToolsView(current(), listGrants(current().config, current().tools)),
+        tools: () => toToolsView(current(), listAuthority(current())),
         shadowed: () => new Set(listShadowed(current().mappings.mappings)),
         replay: receiver.replay,
       }),

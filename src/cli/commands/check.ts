@@ -8,8 +8,8 @@ import type { ResolvedConfig } from "../../core/config/resolved-config.ts";
 import { ConfigError, type ConfigProblem, messageOf, toSentence } from "../../core/errors.ts";
 import type { StatusView } from "../../operator/status.ts";
 import type { Runtime } from "../../core/ports/runtime.ts";
-import type { GrantRow } from "../../core/mapping/policy/grants.ts";
-import { listGrants } from "../../service/runtime/grants.ts";
+import { type AuthorityRow, describeAuthority } from "../../core/ports/authority.ts";
+import { listAuthority } from "../../service/runtime/authority.ts";
 import { parseObject, readPath } from "../../core/shared/json.ts";
 import { tryFolder } from "../../core/shared/system/files.ts";
 import { toPrintable } from "../../core/telemetry/log.ts";
@@ -23,7 +23,7 @@ import { addAnswer, type OperatorClient } from "../operator-client.ts";
 export function addCheck(program: Command, io: CliIo): void {
   addConfigOptions(
     program.command("check"),
-    "print one JSON object: ok, file, mappings, modelCalls, grants, problems, warnings",
+    "print one JSON object: ok, file, mappings, modelCalls, authority, problems, warnings",
   )
     .description("Load and compile the configuration, and print all problems. Exits 1 if there is one.")
     .option("--strict", "exit 1 on a warning too", false)
@@ -47,15 +47,15 @@ async function check(flags: CheckFlags, io: CliIo): Promise<void> {
   if (!isOk) io.exitCode = EXIT_CODES.failed;
   if (flags.json) {
     const modelCalls = config && countModelCalls(config);
-    const grants = findGrants(runtime);
-    return printJson(io, { ok: isOk, file: config?.file, mappings, modelCalls, grants, problems, warnings });
+    const authority = findAuthority(runtime);
+    return printJson(io, { ok: isOk, file: config?.file, mappings, modelCalls, authority, problems, warnings });
   }
   printWarnings(io, warnings.map(toSentence));
   if (problems.length > 0) throw new ConfigError(problems);
   const names = mappings.length > 0 ? `: ${mappings.join(", ")}` : "";
   if (isOk && config) {
     print(io, `${config.file} is valid (${formatCount(mappings.length, "mapping")}${names})`);
-    for (const line of [...describeModelCalls(config), ...formatGrants(findGrants(runtime))]) print(io, line);
+    for (const line of [...describeModelCalls(config), ...formatAuthority(findAuthority(runtime))]) print(io, line);
   } else printError(io, `${formatCount(warnings.length, "warning")}, which --strict does not allow.`);
 }
 
@@ -187,36 +187,13 @@ function describeBudget({ unit, perDay, spentToday, heldRuns }: NonNullable<Stat
   return `${spentToday}${limit} ${unit} today, ${formatCount(heldRuns, "run")} held`;
 }
 
-/** Grants of the configuration. Undefined if it cannot be used. */
-export function findGrants(runtime: Runtime | undefined): GrantRow[] | undefined {
-  return runtime && listGrants(runtime.config, runtime.tools);
+/** What each credential can lead to. Undefined if the configuration cannot be used. */
+export function findAuthority(runtime: Runtime | undefined): AuthorityRow[] | undefined {
+  return runtime && listAuthority(runtime);
 }
 
-/** After which event, which call, in which mode, and what the model may fill. Nothing without grants. */
-export function formatGrants(grants: GrantRow[] = []): string[] {
-  if (grants.length === 0) return [];
-  // The mappings of a preset have the same grants.
-  const equal = Map.groupBy(grants, (grant) => JSON.stringify({ ...grant, after: "" }));
-  const rows = Array.from(equal.values(), (rest) => {
-    const { call, mode, free, fixed, max } = rest[0]!;
-    return {
-      after: listSome(rest.map(({ after }) => after)),
-      call,
-      mode,
-      "the model fills": free.join(", ") || "nothing",
-      fixed: fixed.join(", ") || "nothing",
-      "times a run": max ?? "any number",
-    };
-  });
-  return ["", ...formatTable(rows)];
-}
-
-const MAX_LISTED = 2;
-
-function listSome(names: string[]): string {
-  const others = names.length - MAX_LISTED;
-  const listed = names.slice(0, others > 1 ? MAX_LISTED : names.length).join(", ");
-  return others > 1 ? `${listed} and ${others} more` : listed;
+export function formatAuthority(rows: AuthorityRow[] = []): string[] {
+  return rows.length > 0 ? ["", ...describeAuthority(rows).map(toPrintable)] : [];
 }
 
 /** The calls of models for one event of a mapping. */

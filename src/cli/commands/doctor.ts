@@ -10,7 +10,7 @@ import {
 import { readConfig } from "../../service/drivers.ts";
 import { type ConfigProblem, messageOf } from "../../core/errors.ts";
 import { showHookId } from "../../vendors/kit/subscriptions.ts";
-import type { GrantRow } from "../../core/mapping/policy/grants.ts";
+import type { AuthorityRow } from "../../core/ports/authority.ts";
 import { toText } from "../../core/shared/json.ts";
 import type { HookApi } from "../../core/ports/vendor.ts";
 import { isLoopback } from "../../core/shared/net/network.ts";
@@ -20,7 +20,7 @@ import { locateConfig, tryRuntime } from "../context.ts";
 import { formatCount } from "../format.ts";
 import { type CliIo, print, printJson, style } from "../io.ts";
 import { type Configured, connectStored, findRegistrar, type Registrar } from "../setup/sender.ts";
-import { findGrants, formatGrants } from "./check.ts";
+import { findAuthority, formatAuthority } from "./check.ts";
 import {
   checkDisk,
   checkJournal,
@@ -37,7 +37,7 @@ import { checkTools } from "./doctor-tools.ts";
 import type { ToolSets } from "../../core/ports/open-tool-sets.ts";
 
 export function addDoctor(program: Command, io: CliIo): void {
-  addConfigOptions(program.command("doctor"), "print one JSON object: ok, checks, grants")
+  addConfigOptions(program.command("doctor"), "print one JSON object: ok, checks, authority")
     .summary("Check configuration and machine before the service is deployed.")
     .description(
       "Check configuration and machine before the service is deployed: the problems and warnings of `webhooks check`, who " +
@@ -51,7 +51,7 @@ async function diagnose({ config: flag, json }: ConfigFlags, io: CliIo): Promise
   // One that cannot be parsed, or does not fit its schema, is undefined.
   const read = await readConfig(file, io.env).catch(() => undefined);
   const config = read?.config;
-  const { results, grants, tools } = await checkConfiguration(file, config, io);
+  const { results, authority, tools } = await checkConfiguration(file, config, io);
   const checks = [
     // An older Node does not get as far as this.
     ok("node", process.version),
@@ -65,11 +65,11 @@ async function diagnose({ config: flag, json }: ConfigFlags, io: CliIo): Promise
   ];
   const problems = checks.filter(({ level }) => level === "problem");
   if (problems.length > 0) io.exitCode = EXIT_CODES.failed;
-  if (json) return printJson(io, { ok: problems.length === 0, checks, grants });
+  if (json) return printJson(io, { ok: problems.length === 0, checks, authority });
   print(
     io,
     ...formatResults(checks),
-    ...formatGrants(grants),
+    ...formatAuthority(authority),
     "",
     problems.length === 0 ? "No problems." : formatCount(problems.length, "problem") + ".",
   );
@@ -92,14 +92,14 @@ async function checkConfiguration(
   file: string,
   config: ResolvedConfig | undefined,
   io: CliIo,
-): Promise<{ results: CheckResult[]; grants?: GrantRow[]; tools?: ToolSets }> {
+): Promise<{ results: CheckResult[]; authority?: AuthorityRow[]; tools?: ToolSets }> {
   const { runtime, problems } = await tryRuntime(file, io);
   const found = [...problems, ...(runtime?.warnings ?? [])].map(toResult);
   if (!config) return { results: found };
   const isFine = ok("configuration", `${file}, ${formatCount(config.hooks.mappings.length, "mapping")}`);
   const results = found.length > 0 ? found : [isFine];
   const own = [...checkGateway(config), ...checkSecrets(config), ...checkContent(config)];
-  return { results: [...results, ...own], grants: findGrants(runtime), tools: runtime?.tools };
+  return { results: [...results, ...own], authority: findAuthority(runtime), tools: runtime?.tools };
 }
 
 function toResult({ file, line, column, key, message }: ConfigProblem): CheckResult {

@@ -14,7 +14,8 @@ type ApprovalPath = `/api/approvals${string}` | "/api/tools";
 export function createApprovalRoutes({ journal, tools }: RouteServices): RoutesOf<ApprovalPath> {
   return {
     "GET /api/tools": answering({
-      about: "The tool sets with their calls, and after which event a model may ask for which of them.",
+      about:
+        "The tool sets with their calls, and what each credential can lead to: who starts a turn, what it reads and writes, whose session it continues.",
       answer: () => tools(),
     }),
     "GET /api/approvals": answering({

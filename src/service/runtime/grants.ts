@@ -1,53 +1,26 @@
 import type { MappingInput } from "../../core/config/schema/generated.ts";
 import type { ResolvedConfig } from "../../core/config/resolved-config.ts";
 import type { ConfigProblem } from "../../core/errors.ts";
-import { type GrantRow, toGrants } from "../../core/mapping/policy/grants.ts";
 import { compileCallPattern } from "../../core/mapping/pattern.ts";
 import { appendSegment, toObject, toText } from "../../core/shared/json.ts";
 import { withPeriod, toolSetOf } from "../../core/shared/text/text.ts";
 import type { OpenCall, ToolSets } from "../../core/ports/open-tool-sets.ts";
-import type { Grant } from "../../core/types.ts";
 
 interface WrittenGrants {
-  /** The event, for a person. */
-  after: string;
   grants: MappingInput["grants"];
   key: string;
   file: string | undefined;
 }
 
-/** Lists grants: a row for each call, in the order of the configuration. */
-export function listGrants(config: ResolvedConfig, tools: ToolSets): GrantRow[] {
-  return listWritten(config).flatMap(({ after, grants }) => {
-    const granted = toGrants(grants) ?? [];
-    const find = ({ fullName }: OpenCall): Grant | undefined =>
-      granted.find(({ call }) => call === fullName) ?? granted.find(({ call }) => compileCallPattern(call)(fullName));
-    return tools.list().flatMap((call) => {
-      const grant = find(call);
-      return grant ? [toRow(after, call, grant)] : [];
-    });
-  });
-}
-
-function toRow(after: string, { fullName, input }: OpenCall, grant: Grant): GrantRow {
-  const { mode, max = mode === "read" ? undefined : 1, free = mode === "allow" ? [] : undefined } = grant;
-  const fixed = Object.keys(grant.arguments ?? {});
-  const own = Object.keys(toObject(input["properties"])).filter(
-    (name) => !fixed.includes(name) && free?.includes(name) !== false,
-  );
-  return { after, call: fullName, mode, free: own, fixed, ...(max !== undefined && { max }) };
-}
-
 function listWritten({ hooks, agents, file }: ResolvedConfig): WrittenGrants[] {
   return [
-    ...hooks.mappings.map(({ mapping, id, ...source }) => ({
-      after: id,
+    ...hooks.mappings.map(({ mapping, ...source }) => ({
       grants: mapping.grants,
       key: `${source.key}.grants`,
       file: source.file,
     })),
-    { after: "hooks.agent", grants: hooks.agent.grants, key: "hooks.agent.grants", file },
-    { after: "heartbeat", grants: agents.heartbeat.grants, key: "agents.defaults.heartbeat.grants", file },
+    { grants: hooks.agent.grants, key: "hooks.agent.grants", file },
+    { grants: agents.heartbeat.grants, key: "agents.defaults.heartbeat.grants", file },
   ];
 }
 

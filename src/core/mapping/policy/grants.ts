@@ -12,19 +12,6 @@ export interface CompiledGrant extends Omit<Grant, "arguments"> {
   fixed: string[];
 }
 
-/** After which event a model may ask for which call. */
-export interface GrantRow {
-  /** A mapping, `hooks.agent`, or `heartbeat`. */
-  after: string;
-  call: string;
-  mode: Grant["mode"];
-  /** The arguments that the model fills, and those that the operator has fixed. */
-  free: string[];
-  fixed: string[];
-  /** How often it may ask for the call in a run. Absent: any number of times. */
-  max?: number;
-}
-
 /** Undefined unless the mapping has `grants`. */
 export function compileGrants({ grants }: MappingInput, diagnostics: Diagnostics): CompiledGrant[] | undefined {
   if (!grants) return undefined;

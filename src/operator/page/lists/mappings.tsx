@@ -1,4 +1,5 @@
 import type { JSX } from "preact";
+import { describeAuthority } from "../../../core/ports/authority.ts";
 import { DAY_MS } from "../../../core/shared/time.ts";
 import { call, type MappingView, type StatusView } from "../api-client.ts";
 import { confirmed } from "../parts/ask.tsx";
@@ -19,6 +20,14 @@ export function Mappings({ id }: { id?: string }): JSX.Element {
       <Loading from={status}>{(data) => <Configuration status={data} />}</Loading>
       <Loading from={loaded}>
         {({ mappings }) => <MappingTable mappings={mappings} chosen={id} reload={loaded.reload} />}
+      </Loading>
+      <Loading from={useCall("GET /api/tools")}>
+        {({ authority }) => (
+          <>
+            <h2>Who may do what</h2>
+            <Detail text={describeAuthority(authority).join("\n")} />
+          </>
+        )}
       </Loading>
     </section>
   );
