@@ -1,4 +1,5 @@
 /** The sender reads what became of its run: it waits for the answer, or asks later. */
+import { createHmac } from "node:crypto";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { createGate } from "./support/gate.ts";
 import { type ModelServer, startModels } from "./support/models.ts";
@@ -6,6 +7,7 @@ import { HOOK_TOKEN, type Service, startService } from "./support/service.ts";
 
 const CI_TOKEN = "the-token-for-ci-0123456789";
 const OWN_TOKEN = "the-token-of-one-mapping-01";
+const SIGNING_SECRET = "the-secret-of-one-sender-01";
 const WAIT = { prefer: "respond-async, wait=30" };
 
 let models: ModelServer;
@@ -18,12 +20,18 @@ beforeEach(async () => {
       hooks: {
         tokens: { ci: { secret: CI_TOKEN, hooks: ["ci"] } },
         mappings: [
-          { match: { path: "ci" }, messageTemplate: "{{n}}", deliver: false },
+          { match: { path: "ci" }, messageTemplate: "{{n}}", deliver: false, timeoutSeconds: 2 },
           {
             match: { path: "own" },
             messageTemplate: "{{n}}",
             deliver: false,
             auth: { scheme: "token", secret: OWN_TOKEN },
+          },
+          {
+            match: { path: "signed" },
+            messageTemplate: "{{n}}",
+            deliver: false,
+            auth: { scheme: "hmac", secret: SIGNING_SECRET, header: "x-signature" },
           },
           { match: { path: "wakes" }, action: "wake", textTemplate: "{{n}}" },
           { match: { path: "both" }, forEach: "items", messageTemplate: "{{item}}", deliver: false },
@@ -61,12 +69,41 @@ describe("Prefer: wait", () => {
     });
   });
 
-  test("answers with the error of a run that failed", async () => {
+  test("of a failure, a sender learns what kind it was, now and later, and nothing else", async () => {
+    const gate = createGate();
+    const own = { runId: expect.any(String), sessionKey: expect.any(String), eventId: expect.any(String) };
+    const learns = async (n: number, code: string, error: string, meanwhile = async () => {}): Promise<void> => {
+      const waiting = service.post("ci", { n }, WAIT);
+      await meanwhile();
+      const { status, body } = await waiting;
+      const result = { ok: false, status: "failed", code, error };
+      expect([status, body]).toEqual([200, { ...result, ...own }]);
+      expect(await (await readRun(body.runId)).json()).toEqual({ ...result, runId: body.runId });
+    };
     models.fail(400, "The prompt is empty.");
-    expect(await service.post("ci", { n: 1 }, WAIT)).toMatchObject({
-      status: 200,
-      body: { ok: false, status: "failed", error: expect.stringContaining("The prompt is empty.") },
+    await learns(1, "turn_failed", "The agent's turn failed.");
+    models.reply("Late.", { hold: () => gate.passed });
+    await learns(2, "turn_timed_out", "The agent's turn took too long.");
+    models.reply("Late.", { hold: () => gate.passed });
+    await learns(3, "canceled", "The turn was canceled.", async () => {
+      const running = async () => (await service.api("/api/runs?state=running")).runs;
+      await expect.poll(running).toHaveLength(1);
+      const [{ id }] = await running();
+      await service.operate("POST", `/api/runs/${id}/cancel`);
     });
+    gate.open();
+  });
+
+  test("has no effect for a sender that signs: it cannot read runs", async () => {
+    models.reply("Secret.");
+    const body = JSON.stringify({ n: 1 });
+    const signature = createHmac("sha256", SIGNING_SECRET).update(body).digest("hex");
+    const headers = { "x-signature": signature, "content-type": "application/json", ...WAIT };
+    const answer = await fetch(`${service.url}/hooks/signed`, { method: "POST", headers, body });
+    expect([answer.status, answer.headers.get("preference-applied")]).toEqual([202, null]);
+    expect(await answer.json()).not.toHaveProperty("reply");
+    const token = { authorization: `Bearer ${OWN_TOKEN}` };
+    expect((await service.post("own", { n: 1 }, { ...token, ...WAIT })).status).toBe(200);
   });
 
   test("gets the usual answer when the time is up", async () => {

@@ -109,7 +109,9 @@ export function createHttp(parts: Parts, { execution, serviceUrl }: HttpOptions)
     const answer = runtime.mappings.answers.size > 0 ? await findAnswer(accepted, request, runtime) : undefined;
     if (answer) return answer;
     if (seconds !== undefined) return results.waitForCompletion(accepted.response, seconds);
-    return request.headers["prefer"] === undefined ? accepted.response : results.waitFor(request, accepted.response);
+    // The result of a run is for whoever can also ask for it later.
+    const isReader = request.headers["prefer"] !== undefined && runtime.authenticators.isToken(request.credential);
+    return isReader ? results.waitFor(request, accepted.response) : accepted.response;
   }
 }
 

@@ -1,3 +1,4 @@
+import { TurnTimeout } from "../core/actions/loop.ts";
 import { HookError } from "../core/errors.ts";
 import type { Journal, Run, Answer, EventRecord } from "../core/journal/journal.ts";
 import { renderAnswer } from "../core/mapping/answer.ts";
@@ -181,12 +182,25 @@ function isInProgress({ state, holdReason }: Run): boolean {
   return state === "running" || (state === "held" && Object.values<unknown>(QUESTION_HOLDS).includes(holdReason));
 }
 
+/** Its error is for the operator: it may quote the prompt, a file or an answer of the provider. */
+const RUN_FAILURES = {
+  turn_failed: "The agent's turn failed.",
+  turn_timed_out: "The agent's turn took too long.",
+  canceled: "The turn was canceled.",
+};
+
+function toFailureCode({ state, error, action }: Run): keyof typeof RUN_FAILURES {
+  if (state === "canceled") return "canceled";
+  return action && error === TurnTimeout.messageAfter(action.timeoutSeconds) ? "turn_timed_out" : "turn_failed";
+}
+
 function toResult(run: Run): object {
-  const { id: runId, reply, error } = run;
+  const { id: runId, reply } = run;
   const ended = hasEnded(run);
   if (!ended) return { ok: true, runId, status: isInProgress(run) ? "running" : "waiting" };
   if (run.state === "done") return { ok: true, runId, status: "done", reply };
-  return { ok: false, runId, status: "failed", error };
+  const code = toFailureCode(run);
+  return { ok: false, runId, status: "failed", code, error: RUN_FAILURES[code] };
 }
 
 export interface AnswersParts {

@@ -83,7 +83,7 @@ describe.each(TRANSPORTS)("through the %s", (transport) => {
     const [asked, reloaded] = [createGate(), createGate()];
     let verification: Verification = { credential: "before" };
     const authenticator: Authenticator = { methods: ["POST"], verify: () => verification };
-    const authenticators = { find: () => authenticator, anyToken: authenticator };
+    const authenticators = { find: () => authenticator, anyToken: authenticator, isToken: () => true };
     const { send, received } = await startIngress(transport, { authenticators });
     const body = new ReadableStream({
       async pull(stream) {

@@ -241,6 +241,10 @@ export class TurnTimeout extends DriverError {
   override name = "TurnTimeout";
 
   constructor(seconds: number) {
-    super(`timed out after ${seconds} s`, { retryable: false });
+    super(TurnTimeout.messageAfter(seconds), { retryable: false });
+  }
+
+  static messageAfter(seconds: number): string {
+    return `timed out after ${seconds} s`;
   }
 }

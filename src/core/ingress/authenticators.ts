@@ -2,6 +2,7 @@ import { timingSafeEqual } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
 import type { HookToken } from "../config/resolved-config.ts";
 import { HookError } from "../errors.ts";
+import { isSender } from "../types.ts";
 import { bearerOf, digestOf, TOKEN_HEADER, TOKEN_PARAMETER } from "../shared/secret.ts";
 import { isOfOwner } from "../shared/system/owner.ts";
 import type { Authenticator } from "./authenticator.ts";
@@ -12,6 +13,8 @@ export interface Authenticators {
   find(hook: string | undefined): Authenticator;
   /** For what belongs to no hook: every token counts, also that of one mapping. */
   anyToken: Authenticator;
+  /** Whether a credential is a token: whoever shows it can also read the runs that it created. */
+  isToken(credential: string): boolean;
 }
 
 export interface AuthenticatorOptions {
@@ -41,7 +44,9 @@ export function createAuthenticators({
     ]),
   );
   const anyToken = createTokenAuthenticator(every.map(({ credential, secrets }) => ({ credential, secrets })));
-  return { find: (hook) => signed.get(hook ?? "") ?? authenticator, anyToken };
+  const isToken = (credential: string): boolean =>
+    !isSender(credential) || own.some((sender) => sender.credential === credential);
+  return { find: (hook) => signed.get(hook ?? "") ?? authenticator, anyToken, isToken };
 }
 
 const QUERY_TOKEN = {

@@ -159,7 +159,8 @@ const RESULT = {
     runId: STRING,
     status: { enum: ["waiting", "running", "done", "failed"] },
     reply: STRING,
-    error: STRING,
+    code: { enum: ["turn_failed", "turn_timed_out", "canceled"], description: "Of a run that has failed." },
+    error: { type: "string", description: "The code as a sentence. The operator sees what happened." },
     sessionKey: STRING,
     eventId: STRING,
     warnings: RECEIPT.properties.warnings,
@@ -215,7 +216,7 @@ function toHook(
   const parameters = [
     ...(name === "{name}" ? [{ name: "name", in: "path", required: true, schema: STRING }] : []),
     { name: "Idempotency-Key", in: "header", description: "A repeat gets the first answer.", schema: STRING },
-    { name: "Prefer", in: "header", description: "`wait=10`: waits for the run, 1 to 60 seconds.", schema: STRING },
+    { name: "Prefer", in: "header", description: "`wait=10`: waits for the run, 1 to 60 seconds. Without effect for senders that sign.", schema: STRING },
   ];
   return {
     path: `${hooksPath}/${name}`,
