@@ -216,7 +216,12 @@ function toHook(
   const parameters = [
     ...(name === "{name}" ? [{ name: "name", in: "path", required: true, schema: STRING }] : []),
     { name: "Idempotency-Key", in: "header", description: "A repeat gets the first answer.", schema: STRING },
-    { name: "Prefer", in: "header", description: "`wait=10`: waits for the run, 1 to 60 seconds. Without effect for senders that sign.", schema: STRING },
+    {
+      name: "Prefer",
+      in: "header",
+      description: "`wait=10`: waits for the run, 1 to 60 seconds. Without effect for senders that sign.",
+      schema: STRING,
+    },
   ];
   return {
     path: `${hooksPath}/${name}`,
