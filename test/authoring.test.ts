@@ -296,6 +296,21 @@ describe("an error is shown with its place", () => {
   });
 });
 
+test.each(["utf16le", "utf8"] as const)(
+  "try reads JSON that a shell has written as %s, with and without a mark",
+  async (encoding) => {
+    write(
+      "webhooks.json5",
+      JSON.stringify({ hooks: { mappings: [{ match: { path: "x" }, messageTemplate: "{{name}}" }] } }),
+    );
+    for (const mark of ["\ufeff", ""]) {
+      writeFileSync(path.join(folder, "one.json"), Buffer.from(`${mark}{ "name": "Zoë" }`, encoding));
+      const { stdout, stderr } = await webhooks("try", "x", "one.json");
+      expect(stdout + stderr).toContain("Zoë");
+    }
+  },
+);
+
 const BROKEN = {
   syntax: {
     code: "export default () => {\n  return {{ a: 1 };\n};\n",

@@ -174,11 +174,18 @@ export function parseJsonOrText(text: string): unknown {
 /** Long numbers keep their text (`ExactNumber`). */
 export async function readPayload(file: string, io: CliIo): Promise<unknown> {
   // Drops a byte order mark, like the service.
-  const text = new TextDecoder().decode(await readInput(file, io));
+  const text = decodeText(await readInput(file, io));
   try {
     return parseExact(text);
   } catch (error) {
     const name = file === "-" ? "Standard input" : file;
     throw new ConfigError([{ message: `${name} cannot be read as JSON: ${withPeriod(messageOf(error))}` }]);
   }
+}
+
+/** JSON of a shell that writes UTF-16 (Windows PowerShell): it has a mark, or a zero in its first character. */
+function decodeText(bytes: Buffer): string {
+  const isBigEndian = (bytes[0] === 0xfe && bytes[1] === 0xff) || (bytes[0] === 0 && bytes[1] !== 0);
+  const isLittleEndian = (bytes[0] === 0xff && bytes[1] === 0xfe) || (bytes[1] === 0 && bytes[0] !== 0);
+  return new TextDecoder(isBigEndian ? "utf-16be" : isLittleEndian ? "utf-16le" : "utf-8").decode(bytes);
 }

@@ -12,7 +12,7 @@ import { hideValues, type References, resolveReferences, withReferences } from "
 import { type ConfigLocation, resolveConfig } from "./resolve.ts";
 import type { Finding } from "./rules/finding.ts";
 import { applyRules } from "./rules/rules.ts";
-import { findForeignReferences, findOpenFiles } from "./rules/secrets.ts";
+import { findForeignReferences, findOddSecrets, findOpenFiles } from "./rules/secrets.ts";
 import { checkConfigSchema } from "./schema/blocks.ts";
 import type { UserConfig, ValidConfig } from "./schema/generated.ts";
 import { type SchemaProblem, toConfigProblem } from "./schema/problems.ts";
@@ -140,6 +140,7 @@ async function checkConfig(written: unknown, options: CheckOptions, builtIn: Dri
   renameChannels(value);
   const { unknown, invalid } = checkSchema(value, drivers, plugins.problems);
   const foreign = findForeignReferences(written);
+  const odd = [...(source?.warnings ?? []), ...findOddSecrets(value)];
   const passable = [...(source?.duplicates ?? []), ...unresolved, ...foreign, ...without(unknown, unresolved)];
   if (!isValid(value, invalid)) {
     throw new ConfigError(placeAll([...passable, ...without(invalid, unresolved)]), [...files, ...plugins.files]);
@@ -161,6 +162,7 @@ async function checkConfig(written: unknown, options: CheckOptions, builtIn: Dri
     drivers,
     problems: placeAll([...passable, ...without(ofLevel("error", findings), unresolved)]),
     warnings: placeAll([
+      ...odd,
       ...findOpenFiles(references, options.baseDir),
       ...without(ofLevel("warning", findings), unresolved),
     ]),

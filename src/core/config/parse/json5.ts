@@ -15,6 +15,8 @@ export interface ParsedText {
   positions: Map<string, Position>;
   duplicates: (Position & { key: string })[];
   syntax: (Partial<Position> & { message: string })[];
+  /** Values that a person may not have meant. */
+  warnings?: (Position & { key: string; message: string })[];
 }
 
 /** Parses JSON5, and with it JSON. Throws a `RangeError` on a text nested too deeply. */

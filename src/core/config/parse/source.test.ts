@@ -142,3 +142,16 @@ test("a syntax problem never repeats the line it stands on", () => {
     expect(new ConfigError(syntaxProblems(file, text)).message).not.toContain("s3cret");
   }
 });
+
+test("YAML takes the end of a text for a comment: a template there is a warning, an own comment is not", () => {
+  const text =
+    'a: PR #{{number}}\nb: #${NAME}\nc: x # see {{number}}\nd: "PR #{{number}}"\nlist:\n  - PR #{{number}}\n';
+  const { value, warnings } = parseSource("w.yaml", text);
+  expect(value).toEqual({ a: "PR", b: null, c: "x", d: "PR #{{number}}", list: ["PR"] });
+  expect(warnings.map(({ key, line }) => [key, line])).toEqual([
+    ["a", 1],
+    ["b", 2],
+    ["list[0]", 6],
+  ]);
+  expect(warnings[0]?.message).toContain("Put quotes around the text.");
+});

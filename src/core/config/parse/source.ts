@@ -10,16 +10,18 @@ export interface Source {
   locate(key: string): Position | undefined;
   /** Keys that occur twice in one object. */
   duplicates: ConfigProblem[];
+  warnings: ConfigProblem[];
 }
 
 /** Parses a file's text: YAML by its extension, else JSON5, which includes JSON. Throws a `ConfigError` on bad syntax. */
 export function parseSource(file: string, text: string): Source {
-  const { value, positions, duplicates, syntax } = parseText(file, text);
+  const { value, positions, duplicates, syntax, warnings = [] } = parseText(file, text);
   if (syntax.length > 0) throw new ConfigError(syntax.map((problem) => ({ file, ...problem })));
   return {
     value,
     locate: (key) => locate(positions, key),
     duplicates: duplicates.map((place) => ({ file, ...place, message: "This is a duplicate key. Remove one." })),
+    warnings: warnings.map((warning) => ({ file, ...warning })),
   };
 }
 

@@ -76,8 +76,16 @@ function addPosition(at: unknown, value: unknown, key: string, walk: Walk): void
   const place = positionAt(startOf(at));
   if (parsed.positions.has(key)) parsed.duplicates.push({ key, ...place });
   parsed.positions.set(key, place);
+  if (isCutText(value)) (parsed.warnings ??= []).push({ key, ...place, message: CUT_TEXT });
   addPositions(value, key, walk);
 }
+
+/** `PR #{{number}}` is the text `PR` with a comment. */
+function isCutText(node: unknown): boolean {
+  return yaml().isScalar(node) && /^(?:\{\{|\$\{)/.test(node.comment ?? "");
+}
+
+const CUT_TEXT = "For YAML, a comment begins at the #: the text ends before it. Put quotes around the text.";
 
 function startOf(node: unknown): number {
   return (yaml().isNode(node) && node.range?.[0]) || 0;

@@ -105,3 +105,19 @@ test("a file of a secret that every user can read is warned of, and no other fil
   // Nobody else gets there.
   expect(await find(0o700)).toEqual([]);
 });
+
+test.each([
+  ["'a-secret-of-good-length'", "begins and ends with quotes"],
+  ["“a-secret-of-good-length”", "begins and ends with quotes"],
+  ["a-secret\u200b-of-good-length", "U+200B"],
+  ["\ufeffa-secret-of-good-length", "U+FEFF"],
+  ["a-secret-of-good\u00a0length", "U+00A0"],
+  ["it's a 'secret' of good length", undefined],
+  ["ein-Schlüssel-mit-Umlaut-🔑", undefined],
+])("a secret %j is warned of: %s", async (secret, expected) => {
+  const config = { gateway: { auth: { token: "${TOKEN}" } }, hooks: { enabled: true, token: "b".repeat(40) } };
+  const { warnings } = await findProblems(config, { env: { TOKEN: secret } });
+  const found = warnings.filter((text) => text.startsWith("gateway.auth.token: This secret"));
+  expect(found).toEqual(expected === undefined ? [] : [expect.stringContaining(expected)]);
+  expect(found.join()).not.toContain("length");
+});

@@ -27,15 +27,35 @@ export function isSecretKey(key: string): boolean {
 }
 
 /** Secrets of a configuration, as it is written, that look like references of another program. */
-export function findForeignReferences(written: unknown, key = "", isSecret = false): ConfigProblem[] {
-  if (typeof written === "string") return isSecret ? checkSecret(written.trim(), key) : [];
-  if (Array.isArray(written)) {
-    return written.flatMap((item, index) => findForeignReferences(item, appendSegment(key, index), isSecret));
-  }
-  if (!isObject(written) || OF_REQUESTS.test(key)) return [];
-  return Object.entries(written).flatMap(([name, child]) => {
+export function findForeignReferences(written: unknown): ConfigProblem[] {
+  return listSecrets(written).flatMap(({ key, text }) => checkSecret(text.trim(), key));
+}
+
+/** Secrets with their values that hold what a person cannot have meant. They may be right, so these are warnings. */
+export function findOddSecrets(config: unknown): ConfigProblem[] {
+  return listSecrets(config).flatMap(({ key, text }) => {
+    const [quote] = QUOTED.exec(text.trim()) ?? [];
+    if (quote !== undefined) {
+      return [{ key, message: "This secret begins and ends with quotes, which count as a part of it. Remove them." }];
+    }
+    const hidden = INVISIBLE.exec(text)?.[0].codePointAt(0)?.toString(16).toUpperCase().padStart(4, "0");
+    const message = `This secret has an invisible character (U+${hidden}), as copying from a page can add. Copy it again.`;
+    return hidden === undefined ? [] : [{ key, message }];
+  });
+}
+
+const QUOTED = /^(?:".*"|'.*'|`.*`|“.*”|‘.*’|«.*»)$/su;
+/** Of no width, or a space that is not the usual one. */
+const INVISIBLE = /[\p{Cf}\u00A0\u2000-\u200A\u202F\u205F\u3000\u2028\u2029]/u;
+
+function listSecrets(config: unknown, key = "", isSecret = false): { key: string; text: string }[] {
+  if (typeof config === "string") return isSecret ? [{ key, text: config }] : [];
+  if (Array.isArray(config))
+    return config.flatMap((item, index) => listSecrets(item, appendSegment(key, index), isSecret));
+  if (!isObject(config) || OF_REQUESTS.test(key)) return [];
+  return Object.entries(config).flatMap(([name, child]) => {
     const childKey = appendSegment(key, name);
-    return findForeignReferences(child, childKey, isSecret || isSecretKey(childKey));
+    return listSecrets(child, childKey, isSecret || isSecretKey(childKey));
   });
 }
 

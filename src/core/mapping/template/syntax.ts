@@ -160,6 +160,7 @@ function explainUnknown(name: string, callables: Callables): string {
 
 /** Makes header names lower case: `headers.X-GitHub-Event`, `@root.headers.[X-GitHub-Event]`. */
 function preparePath(path: hbs.AST.PathExpression, { depth, fields }: Scope): void {
+  refuseSlash(path);
   const isFromRoot = path.data ? path.parts[0] === "root" : path.depth === depth;
   const at = path.data ? 1 : 0;
   const field = path.parts[at];
@@ -167,6 +168,17 @@ function preparePath(path: hbs.AST.PathExpression, { depth, fields }: Scope): vo
   fields.add(field ?? "this");
   if (field !== "headers") return;
   path.parts = path.parts.map((part, index) => (index === at + 1 ? part.toLowerCase() : part));
+}
+
+/** For the parser, `labels.app.example.com/name` is one field in another, and would never have a value. */
+function refuseSlash({ original, parts, loc }: hbs.AST.PathExpression): void {
+  // Of those in brackets, each is in its part.
+  const separators =
+    original.replace(/^@?(?:(?:this|\.\.?)\/)*/, "").split("/").length - parts.join(" ").split("/").length;
+  if (separators === 0) return;
+  const [first = "", ...rest] = original.split(".");
+  const fixed = rest.length === 0 ? `[${first}]` : `${first}.[${rest.join(".")}]`;
+  throw new TemplateError(`Write a name that has dots or slashes in brackets: {{${fixed}}}.`, loc.start.line);
 }
 
 /** The helper that a prepared `{{…}}` goes through. */

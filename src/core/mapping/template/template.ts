@@ -221,17 +221,24 @@ function explainExpectation(expectation: string, source: string): string {
   return "unexpected syntax at the mark";
 }
 
-/** `messages[0].from` as `messages.[0].from`, which the parser knows. Text, quoted text and `\{{…}}` do not change. */
+/**
+ * `messages[0].from`, `tags.0` and `labels['a.b/c']` as `messages.[0].from`, `tags.[0]` and `labels.[a.b/c]`, which the parser
+ * knows. Text, quoted text, numbers and `\{{…}}` do not change.
+ */
 function acceptIndexNotation(source: string): string {
   return source.replace(MUSTACHE, (mustache) =>
-    mustache.replace(INDEX, (found, digits?: string) => (digits === undefined ? found : `.[${digits}]`)),
+    mustache.replace(INDEX, (found, ...keys: (string | undefined)[]) => {
+      const key = keys.slice(0, 4).find((one) => one !== undefined);
+      return key === undefined ? found : `.[${key}]`;
+    }),
   );
 }
 
 const MUSTACHE = /(?<!\\)\{\{[^]*?\}\}/g;
 
-/** Quoted text is matched so that it is skipped; an index directly follows what it indexes. */
-const INDEX = /"[^"]*"|'[^']*'|(?<=[^\s.(){}=|/~"'])\[(\d+)\]/g;
+/** Quoted text, numbers and keys in brackets are matched so that they are skipped; an index directly follows what it indexes. */
+const INDEX =
+  /"[^"]*"|'[^']*'|\.\[[^\]]*\]|(?<![\w.\]])\d+\.\d+|(?<=[^\s.(){}=|/~"'])\[(?:(\d+)|"([^"\]]*)"|'([^'\]]*)')\]|(?<=[\w\]])\.(\d+)(?![\w-])/g;
 
 type Read = (context: object) => unknown;
 

@@ -245,6 +245,8 @@ function writeResult(value: unknown, options: CallGlobals): string {
   if (value === undefined) return JSON.stringify({ kind: "value", log: options.log.read() } satisfies Answer);
   let json: string | undefined;
   try {
+    const lost = explainLoss(value);
+    if (lost !== undefined) return refuseResult(lost, options);
     json = JSON.stringify(value) as string | undefined;
   } catch (thrown) {
     const { message, stack } = describeThrown(thrown);
@@ -256,6 +258,17 @@ function writeResult(value: unknown, options: CallGlobals): string {
     return writeFailure({ kind: "bad_result", message, stack: "" }, options);
   }
   return `{"kind":"value","log":${JSON.stringify(options.log.read())},"value":${json}}`;
+}
+
+/** An object of these kinds would be `{}` as JSON, which changes nothing. */
+function explainLoss(value: unknown): string | undefined {
+  for (const item of Array.isArray(value) ? value : [value]) {
+    const kind: unknown = Reflect.get(Object(item), Symbol.toStringTag);
+    if (kind === "Generator" || kind === "AsyncGenerator")
+      return "It is a generator. Write the function without * and yield, and return the action, or a list of actions.";
+    if (kind === "Map" || kind === "Set") return `JSON has nothing of a ${kind}. Return an object or a list.`;
+  }
+  return undefined;
 }
 
 function refuseResult(reason: string, options: CallGlobals, stack = ""): string {

@@ -370,3 +370,13 @@ describe("a package that cannot run here is named", () => {
     );
   });
 });
+
+test.each([
+  ["function* () { yield { message: 'x' } }", "It is a generator. Write the function without * and yield"],
+  ["async function* () { yield { message: 'x' } }", "It is a generator."],
+  ["() => [new Map([['message', 'x']])]", "JSON has nothing of a Map. Return an object or a list."],
+  ["() => new Set(['x'])", "JSON has nothing of a Set."],
+])("%s is no result", async (code, message) => {
+  const result = runner.run(await folder.bundle(`export default ${code}`), toInput({}));
+  await expect(result).rejects.toMatchObject({ kind: "bad_result", message: expect.stringContaining(message) });
+});
