@@ -14,6 +14,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { runWebhooks } from "./support/cli.ts";
 import { createClient } from "./support/client.ts";
 import { isRunning } from "./support/is-running.ts";
 import { startProcess } from "./support/process.ts";
@@ -93,6 +94,27 @@ test("Ctrl-C under npm, which sends the signal twice, lets the turn finish", asy
   writeFileSync(path.join(folder, "go"), "");
   expect(await ended).toBe(0);
   expect(existsSync(path.join(folder, "done"))).toBe(true);
+});
+
+test("SIGHUP reloads the service, and `webhooks reload` says what is used", async () => {
+  const file = path.join(folder, "webhooks.json5");
+  const write = (text: string): void => {
+    const mappings = [{ id: text, match: { path: "x" }, messageTemplate: text, deliver: false }];
+    writeFileSync(file, JSON.stringify(withTokens({ hooks: { mappings }, log: { level: "info" } })));
+  };
+  write("one");
+  const { url, child, errors, end } = await startProcess(file);
+  child.kill("SIGHUP");
+  await expect.poll(errors).toMatch(/"generation":2,"changed":"SIGHUP".*"msg":"reloaded"/);
+  write("two");
+  const reload = () => runWebhooks(folder, "reload", "--config", file, "--url", url);
+  await expect
+    .poll(async () => (await reload()).stdout)
+    .toMatch(/^Loaded .*webhooks\.json5: generation \d+, 1 mapping\./);
+  write("{{broken");
+  expect(await reload()).toMatchObject({ code: 1, stderr: expect.stringContaining("does not parse") });
+  child.kill("SIGHUP");
+  expect(await end("SIGTERM")).toBe(0);
 });
 
 test("Ctrl-C again ends the service at once, as its line says", async () => {

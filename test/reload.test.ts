@@ -1,6 +1,7 @@
 import {
   chmodSync,
   closeSync,
+  linkSync,
   mkdirSync,
   openSync,
   realpathSync,
@@ -16,7 +17,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, describe, expect, test } from "vitest";
 import type { UserConfig } from "../src/core/config/schema/generated.ts";
 import { waitFor } from "./support/client.ts";
-import { type Service, startService, withTokens } from "./support/service.ts";
+import { GATEWAY_TOKEN, type Service, startService, withTokens } from "./support/service.ts";
 
 const config = {
   hooks: { mappings: [{ match: { path: "x" }, transform: { module: "x.ts" }, deliver: false }] },
@@ -381,6 +382,80 @@ test("no request fails while reloads happen", async () => {
   expect([...statuses]).toEqual([202]);
 });
 
+describe("a change that no event reports", () => {
+  const swaps: [string, (folder: string) => void][] = [
+    [
+      "a folder above the project is swapped",
+      (folder) => {
+        renameSync(path.join(folder, "transforms"), path.join(folder, "old"));
+        mkdirSync(path.join(folder, "transforms"));
+        writeFileSync(path.join(folder, "transforms/x.ts"), says("two"));
+      },
+    ],
+    [
+      "a link becomes a folder",
+      (folder) => {
+        rmSync(path.join(folder, "linked"));
+        mkdirSync(path.join(folder, "linked"));
+        writeFileSync(path.join(folder, "linked/x.ts"), says("two"));
+      },
+    ],
+    [
+      "the folder behind a link is made anew",
+      (folder) => {
+        rmSync(path.join(folder, "real"), { recursive: true });
+        mkdirSync(path.join(folder, "real"));
+        writeFileSync(path.join(folder, "real/x.ts"), says("two"));
+      },
+    ],
+    [
+      "a file is replaced behind a hard link",
+      (folder) => {
+        writeFileSync(path.join(folder, "hard.ts"), says("two"));
+      },
+    ],
+  ];
+
+  test.each(swaps)("%s, and the watcher is alive after it", async (name, swap) => {
+    const isLinked = name.includes("link") && !name.includes("hard");
+    const prepare = (folder: string): void => {
+      for (const made of ["transforms", "real"]) mkdirSync(path.join(folder, made), { recursive: true });
+      symlinkSync("real", path.join(folder, "linked"));
+      for (const file of ["transforms/x.ts", "real/x.ts"]) writeFileSync(path.join(folder, file), says("one"));
+      if (name.includes("hard")) linkSync(path.join(folder, "transforms/x.ts"), path.join(folder, "hard.ts"));
+    };
+    const hooks = { ...config.hooks, transformsDir: isLinked ? "linked" : "transforms" };
+    service = await startService({ config: { hooks }, prepare, watch: true });
+    expect(await message()).toBe("one");
+    swap(service.folder);
+    await expect.poll(message, { interval: 50, timeout: 10_000 }).toBe("two");
+    service.write(`${hooks.transformsDir}/x.ts`, says("three"));
+    await expect.poll(message, { interval: 50, timeout: 10_000 }).toBe("three");
+  });
+});
+
+test("a valid save is used while another transform hangs", async () => {
+  const hooks = {
+    mappings: [
+      { id: "good", match: { path: "x" }, transform: { module: "x.ts" }, deliver: false },
+      { id: "hung", match: { path: "hung" }, transform: { module: "hung.ts", timeoutMs: 3000 }, deliver: false },
+    ],
+  };
+  const hung = "export default () => { for (;;); };\n";
+  service = await startService({
+    config: { hooks },
+    files: { "transforms/x.ts": says("one"), "transforms/hung.ts": hung },
+  });
+  const hanging = Array.from({ length: 5 }, () => service.post("hung", {}));
+  await expect.poll(async () => (await service.api("/api/status")).sandbox.inFlight).toBeGreaterThan(0);
+  service.write("transforms/x.ts", says("two"));
+  await service.hookline.reload();
+  expect((await service.api("/api/status")).sandbox.inFlight).toBeGreaterThan(0);
+  const statuses = (await Promise.all(hanging)).map(({ status }) => status);
+  expect(statuses.every((status) => status >= 500)).toBe(true);
+  expect(await message()).toBe("two");
+});
+
 function says(text: string): string {
   return `export default () => ({ message: ${JSON.stringify(text)} });\n`;
 }
@@ -405,4 +480,33 @@ test("a changed key that requires a restart leads to a warning", async () => {
   expect(status.config.warnings).toEqual([
     expect.stringMatching(/log\.level: This setting was changed, which takes effect at the next start\.$/),
   ]);
+});
+
+test("POST /api/reload answers with what was loaded, or why it was not", async () => {
+  service = await startService({ config, files: { "transforms/x.ts": says("one") } });
+  service.write("transforms/x.ts", says("two"));
+  const ask = async () => {
+    const answer = await fetch(`${service.url}/api/reload`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${GATEWAY_TOKEN}` },
+    });
+    return { status: answer.status, body: await answer.json() };
+  };
+  const { config: used } = await service.api("/api/status");
+  expect(await ask()).toMatchObject({
+    status: 200,
+    body: { ok: true, config: { generation: used.generation + 1, mappings: ["mapping-0"] } },
+  });
+  expect(await message()).toBe("two");
+  service.write("transforms/x.ts", "export default () => (;");
+  expect(await ask()).toMatchObject({
+    status: 422,
+    body: {
+      ok: false,
+      code: "reload_refused",
+      error: expect.stringContaining("x.ts:1:23"),
+      problems: [expect.objectContaining({ line: 1 })],
+    },
+  });
+  expect(await message()).toBe("two");
 });

@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { addServiceOptions, createWebhooks } from "./command.ts";
 import { addChannels } from "./commands/channels.ts";
-import { addCheck, addStatus } from "./commands/check.ts";
+import { addCheck, addReload, addStatus } from "./commands/check.ts";
 import { addCompletion } from "./commands/completion.ts";
 import { addDiff } from "./commands/diff.ts";
 import { addDoctor } from "./commands/doctor.ts";
@@ -53,6 +53,7 @@ const COMMANDS = [
   addTail,
   addRecord,
   addStatus,
+  addReload,
   addEvents,
   addLists,
   addDeadLetters,

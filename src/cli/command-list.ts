@@ -42,6 +42,7 @@ const EXAMPLES: Record<string, string> = {
   tail: "webhooks tail --hook ci --status failed",
   record: "webhooks record new-sender --to recorded",
   status: "webhooks status --json",
+  reload: "webhooks reload",
   "events list": "webhooks events list --hook ci --since 1h",
   "events show": "webhooks events show --last",
   "events save": "webhooks events save last --to transforms/ci --name failed",

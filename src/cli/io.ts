@@ -16,6 +16,8 @@ export interface CliIo {
   exitCode: number;
   /** After this call, SIGTERM and SIGINT abort the signal instead of ending the process; one more ends it at once. */
   stopSignal(): AbortSignal;
+  /** `listener` is called for each SIGHUP, also for one that came before. Without a terminal, nothing else happens then. */
+  onHangup?(listener: () => void): void;
   /** Has the effect of a Ctrl-C, which a terminal in raw mode sends as a character. */
   interrupt(): void;
   /** After this call the command goes on when nobody reads its output any more. Until then it ends, with exit code 0. */

@@ -22,12 +22,22 @@ if (Number.parseInt(process.versions.node, 10) >= MIN_NODE) {
     stop.abort();
   };
   let isListening = false;
+  const args = process.argv.slice(2);
+  // A service reloads. Its terminal was closed, if it has one: then it stops as every other command does.
+  let isHungUp = false;
+  let hangUp = args[0] === "serve" ? () => void (isHungUp = true) : onSignal;
+  const onHangup = (listener: () => void): void => {
+    hangUp = listener;
+    if (isHungUp) listener();
+  };
   const stopSignal = (): AbortSignal => {
-    if (!isListening) for (const signal of ["SIGTERM", "SIGINT"]) process.on(signal, onSignal);
+    if (!isListening) {
+      for (const signal of ["SIGTERM", "SIGINT"]) process.on(signal, onSignal);
+      process.on("SIGHUP", () => (process.stdin.isTTY ? onSignal() : hangUp()));
+    }
     isListening = true;
     return stop.signal;
   };
-  const args = process.argv.slice(2);
   // A service may be stopped while it loads.
   if (args[0] === "serve") stopSignal();
   const { runCli } = await import("./main.ts");
@@ -50,6 +60,7 @@ if (Number.parseInt(process.versions.node, 10) >= MIN_NODE) {
     stderr,
     exitCode: 0,
     stopSignal,
+    onHangup,
     interrupt: onSignal,
     finishUnread: () => void (isReading = false),
   };

@@ -40,6 +40,7 @@ export const HTTP_ERRORS = {
   no_stored_body: { status: 409, message: "The body of this event was not stored, so the event cannot be replayed." },
   too_many_recordings: { status: 409, message: "Too many recordings are kept." },
   run_ended: { status: 409, message: "This turn has ended already." },
+  reload_refused: { status: 422, message: "The configuration was not loaded. The one before stays in use." },
   body_too_large: { status: 413, message: "The body is too large." },
   fan_out_too_large: { status: 413, message: "This request would result in too many actions." },
   payload_too_large: { status: 413, message: "The rendered text exceeds the limit." },

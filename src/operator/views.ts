@@ -43,6 +43,7 @@ export interface OperatorAnswers {
   "DELETE /api/session": { ok: true };
   "GET /api/openapi.json": object;
   "GET /api/status": StatusView;
+  "POST /api/reload": { ok: true } & Pick<StatusView, "config">;
   "GET /api/stats": StatsView;
   "GET /metrics": string;
   "GET /api/events": { events: EventView[]; more?: string; searched?: number; searchedTo?: string };

@@ -22,6 +22,8 @@ export interface HooklineService extends Hookline {
   event(id: string): Promise<EventTimeline | undefined>;
   /** Runs an event again as a new one, and gives the answer that its sender would get; undefined if it is unknown. */
   replay(id: string): Promise<HttpResponse | undefined>;
+  /** `cause`: what the log says about it. */
+  reload(cause?: string): Promise<void>;
   /** Answers a request of another listener, if it is one to a hook. */
   serveHook: Http["server"]["serveHook"];
 }
@@ -63,7 +65,7 @@ export async function createHookline(options: HooklineServiceOptions): Promise<H
       return http.server.nodeHandler(request, response, next);
     },
     serveHook: http.server.serveHook,
-    reload: execution.reloader.reload,
+    reload: (cause?: string) => execution.reloader.reload(cause),
     warnings: () => current().warnings,
     runtime: current,
     async event(id) {

@@ -33,6 +33,11 @@ export function createOperations(parts: Parts, execution: () => Execution): Oper
         ...toNodesView(await journal.nodes()),
       };
     },
+    async reload() {
+      await execution().reloader.reload("POST /api/reload");
+      const { config } = toRuntimeView(current(), undefined);
+      return { config };
+    },
     tryHook(body) {
       const runtime = current();
       return runTrial(body, runtime, {

@@ -132,6 +132,21 @@ export function addStatus(program: Command, io: CliIo): void {
   addAnswer(addServiceOptions(status), io, (client) => askStatus(client, io), formatStatus);
 }
 
+export function addReload(program: Command, io: CliIo): void {
+  const reload = program
+    .command("reload")
+    .description("Load the configuration again, and show what the running service uses now. Exit 1 if it was refused.");
+  addAnswer(
+    addServiceOptions(reload),
+    io,
+    (client) => client.call("POST /api/reload"),
+    ({ config: { file, generation, mappings, warnings } }) => [
+      `Loaded ${file ?? "the configuration"}: generation ${generation}, ${formatCount(mappings.length, "mapping")}.`,
+      ...warnings.map((warning) => `warning: ${warning}`),
+    ],
+  );
+}
+
 async function askStatus(client: OperatorClient, io: CliIo): Promise<StatusView> {
   const status = await client.call("GET /api/status");
   if (findProblems(status).length > 0) io.exitCode = EXIT_CODES.failed;

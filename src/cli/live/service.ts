@@ -55,6 +55,7 @@ export async function runService(
       if (show) print(io, ...describeRuntime(hookline.runtime(), hooksUrl ?? url));
       print(io, `Listening on ${url}`, ...otherUrls(hookline.runtime().config.gateway.host, url));
     }
+    io.onHangup?.(() => void hookline.reload("SIGHUP").catch(() => undefined));
     stopListening = view && onListening?.(hookline, view, url);
     await stopped;
     const waitsFor = describeWork(hookline.inFlight());

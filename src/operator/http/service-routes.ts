@@ -1,3 +1,5 @@
+import { ConfigError, HookError } from "../../core/errors.ts";
+import { json } from "../../core/ingress/router.ts";
 import { METRICS_TYPE } from "../../core/telemetry/metrics.ts";
 import type { HttpResponse } from "../../core/types.ts";
 import { toView } from "../iso-times.ts";
@@ -7,12 +9,13 @@ import type { RouteServices } from "./services.ts";
 const MAX_COUNT = 10_000;
 const MAX_SIGN_IN_BYTES = 8 * 1024;
 
-type ServicePath = `/api/${"session" | "status" | "stats" | "stream" | "rejections"}` | "/metrics";
+type ServicePath = `/api/${"session" | "status" | "reload" | "stats" | "stream" | "rejections"}` | "/metrics";
 
 /** Sign-in, whether the service works, and what happens at the moment. */
 export function createServiceRoutes({
   journal,
   status,
+  reload,
   activity,
   metrics,
   rejections,
@@ -36,6 +39,21 @@ export function createServiceRoutes({
     "GET /api/status": answering({
       about: "Version, configuration, last reload error, and the figures of sandbox, queue and mailboxes.",
       answer: () => status(),
+    }),
+    "POST /api/reload": responding({
+      about:
+        "Loads the configuration again, and answers with the one in use. 422 with `problems`: the one before stays in use.",
+      respond: async ({ exchange }) => {
+        try {
+          return json({ ok: true, ...(await reload()) });
+        } catch (error) {
+          if (!(error instanceof ConfigError)) throw error;
+          const refusal = new HookError("reload_refused");
+          const { problems, message } = error;
+          const { code } = refusal;
+          return json({ ok: false, error: message, code, problems, requestId: exchange.id }, refusal.status);
+        }
+      },
     }),
     "GET /api/stats": answering({
       about: "Events, runs and deliveries by state, and what happened in each of the last minutes.",

@@ -16,6 +16,8 @@ import type { LiveStream } from "./stream.ts";
 /** Operations on a running service. */
 export interface Operations {
   status(): Promise<StatusView>;
+  /** Loads the configuration again. Rejects with a `ConfigError` if the one before stays in use. */
+  reload(): Promise<Pick<StatusView, "config">>;
   /** Runs a request through the mappings, or a draft of one, without executing anything. */
   tryHook(body: unknown): Promise<Trial>;
   /** The effects that a change would have on stored events. One at a time: it resolves every event twice. */

@@ -11,15 +11,15 @@ import { createWatcher } from "./watch.ts";
 
 /** The cause of a runtime that replaces another, or of a failure. */
 export interface ReloadCause {
-  /** The files that had changed, relative to the configuration's folder; undefined: none is known. */
+  /** The files that had changed, relative to the configuration's folder, or who asked; undefined: a program did. */
   changed: string | undefined;
   /** How long it took. */
   ms: number;
 }
 
 export interface Reloader {
-  /** Builds the next runtime and swaps it in, or throws a `ConfigError` and keeps the old one. */
-  reload(): Promise<void>;
+  /** Builds the next runtime and swaps it in, or throws a `ConfigError` and keeps the old one. `cause`: for the log. */
+  reload(cause?: string): Promise<void>;
   /** Why the last reload failed; undefined if it succeeded. */
   lastFailure(): ReloadFailure | undefined;
   /** Does not wait for a build in progress: its runtime is dropped. */
@@ -58,7 +58,7 @@ export function createReloader({ current, build, watch, replaced, refused, telem
   logWarnings(first);
 
   return {
-    reload: () => reload(),
+    reload,
     lastFailure: () => failure,
     async close() {
       closed = true;

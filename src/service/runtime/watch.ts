@@ -6,6 +6,7 @@ import { CLOCK_SLACK_MS, isInstalled, statIfAny } from "../../core/shared/system
 import type { Log } from "../../core/telemetry/log.ts";
 import { isInside, toRealPath } from "../../core/transforms/source-boundary.ts";
 import { createLinkWatcher } from "./links.ts";
+import { createLook } from "./look.ts";
 
 /** Events come in bursts: an editor's rename, a checkout, a folder swap. They become one change. */
 const QUIET_MS = 60;
@@ -59,6 +60,11 @@ export function createWatcher({ since, changed, isRelevant = () => true, stateDi
   const links = createLinkWatcher(reopen, (error) => {
     if (!watcher.options.usePolling && isExhausted(error)) poll(watcher, error);
   });
+  const look = createLook({
+    isRelevant,
+    isIgnored: (folder) => isInstalled(folder) || isState(folder),
+    changed: reopenFor,
+  });
   const changedFiles = new Set<string>();
   let quiet: NodeJS.Timeout | undefined;
   let firstAt: number | undefined;
@@ -81,6 +87,7 @@ export function createWatcher({ since, changed, isRelevant = () => true, stateDi
       watcher.add(added);
       // Polling reads what is behind the links.
       if (!watcher.options.usePolling) links.follow(paths);
+      look.follow(paths);
       clearTimeout(recheck);
       recheck = setTimeout(checkAgain, RECHECK_MS, polls);
     },
@@ -88,6 +95,7 @@ export function createWatcher({ since, changed, isRelevant = () => true, stateDi
       clearTimeout(quiet);
       clearTimeout(recheck);
       links.close();
+      look.close();
       await watcher.close();
     },
   };
@@ -125,6 +133,16 @@ export function createWatcher({ since, changed, isRelevant = () => true, stateDi
     scheduleChange([link]);
   }
 
+  /** No event has come for these: the watches may be of files that are behind the paths no more. */
+  function reopenFor(files: string[]): void {
+    if (watcher.closed) return;
+    for (const file of files) known.set(file, statIfAny(file)?.ctimeMs);
+    const { usePolling = false } = watcher.options;
+    replaceBy(open({ usePolling }));
+    if (!usePolling) links.follow([...followed]);
+    scheduleChange(files);
+  }
+
   function replaceBy(next: FSWatcher): void {
     void watcher.close();
     watcher = next;
@@ -133,6 +151,7 @@ export function createWatcher({ since, changed, isRelevant = () => true, stateDi
 
   function scheduleChange(files: string[]): void {
     for (const file of files) changedFiles.add(file);
+    look.expect(files);
     clearTimeout(quiet);
     firstAt ??= performance.now();
     quiet = setTimeout(report, Math.min(QUIET_MS, firstAt + MAX_WAIT_MS - performance.now()));

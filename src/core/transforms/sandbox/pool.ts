@@ -42,6 +42,8 @@ export interface Pool {
   start(): void;
   /** Never rejects. If a worker ends, its jobs run again in another one, except for the job that ended it. */
   run(request: JobRequest): Promise<Answer>;
+  /** A job that must run alone would wait: behind a call that runs long, or others that must. */
+  isHeld(): boolean;
   /** `used`: the modules whose circuit breakers it lists. */
   status(used: ReadonlySet<string>): Omit<SandboxStatus, "calls" | "failures">;
   close(): Promise<void>;
@@ -87,6 +89,7 @@ export function createPool({ log, children, findTempDir }: PoolOptions): Pool {
   return {
     start: () => openOnce(state),
     run: (request) => run(state, request),
+    isHeld: () => state.turns.size > 0 || state.workers.all().some((worker) => worker.isHeld()),
     status: (used) => ({
       ready: state.phase === "idle" || state.workers.all().some((worker) => worker.isReady()),
       children: state.workers.all().length,

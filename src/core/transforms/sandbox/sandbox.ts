@@ -4,6 +4,7 @@ import type { TransformBundle, TransformCall, TransformOutcome, TransformRunner 
 import { type Answer, withoutSecrets } from "./child-answer.ts";
 import { explainFailure } from "./explain-failure.ts";
 import type { JobRequest } from "./job.ts";
+import { type Checks, createChecks } from "./checks.ts";
 import { createPool, type Pool } from "./pool.ts";
 import { NO_BODY } from "./protocol.ts";
 import type { FindTempDir } from "./spawn.ts";
@@ -30,6 +31,9 @@ const MAX_PASSED = 1000;
 interface State {
   telemetry: Telemetry;
   pool: Pool;
+  checks: Checks;
+  /** Calls in flight. */
+  running: number;
   /** The versions of modules that passed their check: at a reload, most modules are as they were. */
   passed: Set<string>;
   calls: number;
@@ -46,6 +50,8 @@ export function createSandbox({
   const state: State = {
     telemetry,
     pool: pool ?? createPool({ log: telemetry.log, children, findTempDir }),
+    checks: createChecks({ log: telemetry.log, findTempDir }),
+    running: 0,
     passed: new Set(),
     calls: 0,
     failures: 0,
@@ -59,21 +65,28 @@ export function createSandbox({
       calls: state.calls,
       failures: state.failures,
     }),
-    close: async () => (pool ? undefined : state.pool.close()),
+    close: async () => {
+      await state.checks.close();
+      if (!pool) await state.pool.close();
+    },
   };
 }
 
-async function check({ pool, passed }: State, bundle: TransformBundle): Promise<ConfigProblem[]> {
+async function check({ pool, checks, running, passed }: State, bundle: TransformBundle): Promise<ConfigProblem[]> {
   const module = nameModule(bundle);
   if (passed.has(module)) return [];
-  const answer = await runJob(pool, {
+  const request: JobRequest = {
     operation: "check",
     bundle,
     module,
     text: "",
     body: NO_BODY,
     timeoutMs: CHECK_TIMEOUT_MS,
-  });
+  };
+  // A call that hangs holds the processes of calls, and is not the fault of the module that is checked.
+  const isHeld = running > 0 && pool.isHeld();
+  const first = isHeld ? undefined : await runJob(pool, request);
+  const answer = first && first.kind !== "unavailable" ? first : await checks.run((own) => runJob(own, request));
   if (answer.kind === "value") {
     if (passed.size >= MAX_PASSED) passed.clear();
     passed.add(module);
@@ -86,6 +99,7 @@ async function check({ pool, passed }: State, bundle: TransformBundle): Promise<
 }
 
 async function run(state: State, bundle: TransformBundle, call: TransformCall): Promise<TransformOutcome> {
+  state.running++;
   const answer = await runJob(state.pool, {
     operation: "call",
     bundle,
@@ -94,6 +108,7 @@ async function run(state: State, bundle: TransformBundle, call: TransformCall): 
     body: call.rawBody,
     timeoutMs: call.timeoutMs ?? bundle.spec.timeoutMs,
   });
+  state.running--;
   state.calls++;
   if (answer.kind === "value") {
     const { value, unread, sets, log: lines, runMs = 0 } = answer;
