@@ -60,7 +60,10 @@ async function start(approvals: Approvals): Promise<void> {
         approvals,
       },
       hooks: {
-        presets: ["slack", "telegram", "github"].map((use) => ({ use, with: { secret: SECRET, deliver: false } })),
+        presets: ["slack", "telegram", "github"].map((use) => ({
+          use,
+          with: { secret: SECRET, deliver: false, ...(use === "telegram" && { from: "anyone" }) },
+        })),
         mappings: [
           {
             id: "status",

@@ -158,7 +158,7 @@ test("gitlab", async () => {
   const payload = {
     object_kind: "merge_request",
     user: { username: "ann" },
-    project: { path_with_namespace: "acme/app", default_branch: "main" },
+    project: { path_with_namespace: "acme/app", default_branch: "main", visibility_level: 0 },
     object_attributes: { iid: 12, action: "open", title: "Faster cart", last_commit: { id: head } },
   };
   const response = await fetch(`${service.url}/hooks/gitlab`, {

@@ -104,6 +104,8 @@ interface ActionBase {
   allowUnsafeExternalContent: boolean;
   /** Text of the operator, placed before the boundary. */
   instructions?: string;
+  /** Who started it. Absent: a machine, or nobody knows. */
+  author?: Author;
 }
 
 /** Adds a system event to the main session; `now` asks for a heartbeat at once. */
@@ -142,6 +144,16 @@ export interface ReplyTarget {
   update?: true;
 }
 
+/** Who wrote the text of an event, or did what it tells, as its sender says. Each is one line of outside text. */
+export interface Author {
+  /** Behind the name of its preset: `github:583231`. Or an address. */
+  id?: string;
+  /** `@name`, or another name where that is not unique. */
+  name?: string;
+  /** In the words of the sender: `contributor`. */
+  roles?: string[];
+}
+
 /** Runs one agent turn in the session of its key. Its own target is the first one. */
 export interface AgentAction extends ActionBase, ReplyTarget, StoredSettings {
   kind: "agent";
@@ -172,6 +184,8 @@ export interface AgentAction extends ActionBase, ReplyTarget, StoredSettings {
   grants?: Grant[];
   /** The host of the service that the event is about. */
   serviceHost?: string;
+  /** The author may start a turn, but is not trusted: a person is asked before each call that changes something. */
+  stranger?: true;
   /** Joins one run with all actions that arrive under the key within the window. */
   coalesce?: { key: string; windowMs: number };
 }
@@ -212,6 +226,11 @@ export interface Grant {
   max?: number;
   /** After a crash it is repeated if its result is not known. */
   retry?: boolean;
+}
+
+/** Grants with which a person is asked before each call that changes something. The model fills what it could fill before. */
+export function withoutAllow(grants: readonly Grant[]): Grant[] {
+  return grants.map((grant) => (grant.mode === "allow" ? { ...grant, mode: "ask", free: grant.free ?? [] } : grant));
 }
 
 /** Everywhere the reply is delivered; each is a separate delivery. */

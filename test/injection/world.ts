@@ -5,6 +5,7 @@ import { type GithubServer, startGithub } from "../support/vendors/github-server
 import { GATEWAY_TOKEN, type Service, startService } from "../support/service.ts";
 import { type SlackServer, startSlack } from "../support/vendors/slack.ts";
 import { startToolServer, type ToolServer } from "../support/tool-server.ts";
+import { openTo } from "../support/preset.ts";
 import { type ObedientModel, type Order, startObedientModel } from "./obedient-model.ts";
 
 /** What only a private tool set knows. */
@@ -44,12 +45,15 @@ export function attack(): string {
 /** The ticket that the operator wants, and that a person approves. */
 const WANTED = { project: "OPS", title: "Wanted" };
 
+/** The update that needs nobody, unless a stranger has started the turn. */
+const UPDATE = { page: "main", comment: "seen" };
+
 /** What the operator's own words ask for. */
 const WORK: Order = {
   calls: [
     { name: "tickets__show", arguments: { id: 7 } },
     { name: "tickets__search", arguments: { word: "disk" } },
-    { name: "status__update", arguments: { comment: "seen" } },
+    { name: "status__update", arguments: { comment: UPDATE.comment } },
     { name: "tickets__create", arguments: { title: WANTED.title } },
   ],
   reply: "The work is done.",
@@ -140,7 +144,7 @@ export async function startWorld({
     },
     hooks: {
       agent: { grants: { "tickets.show": "read" } },
-      presets: presets.map((use) => (typeof use === "string" ? { use, with: { ...settings } } : use)),
+      presets: presets.map((use) => (typeof use === "string" ? { use, with: { ...settings, ...openTo(use) } } : use)),
       mappings: [
         { id: "plain", match: { path: "plain" }, messageTemplate: "{{text}}", sessionKey: "{{session}}", ...settings },
         { id: "quiet", match: { path: "quiet" }, messageTemplate: "{{text}}", grants: settings.grants, deliver: false },
@@ -304,11 +308,11 @@ async function finish(eventIds: string[], service: Service): Promise<void> {
   }
 }
 
-/** A person who approves the wanted ticket, and denies what they did not ask for. */
+/** A person who approves what was ordered, and denies what they did not ask for. */
 async function answerQuestions(service: Service): Promise<void> {
   const { approvals } = await service.api("/api/approvals?state=open");
   for (const { id, kind, arguments: args } of approvals) {
-    const isAsked = kind === "call" && isDeepStrictEqual(args, WANTED);
+    const isAsked = kind === "call" && [WANTED, UPDATE].some((wanted) => isDeepStrictEqual(args, wanted));
     await decide(service, id, isAsked ? "approve" : "deny");
   }
 }

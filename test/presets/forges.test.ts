@@ -9,7 +9,7 @@ const wip = [{ title: "WIP", name: "WIP" }];
 
 const skips = {
   self: "the agent itself did it",
-  sender: "its sender is ignored (bob)",
+  sender: "@bob (gitlab:a1) is not in from: member, !@b*",
   label: "it has an ignored label (WIP)",
   branch: "it is about an ignored branch (old)",
 };
@@ -37,9 +37,10 @@ const page = {
   authors: [{ id: "a1", type: "bot" }],
 };
 
-const cases: Record<string, { options: object; payloads: [object, string][] }> = {
+const cases: Record<string, { options: object; from?: string; payloads: [object, string][] }> = {
   gitlab: {
-    options: { self: "Ann", senders: ["b*"], labels: "wip", branches: "old" },
+    options: { self: "Ann", labels: "wip", branches: "old" },
+    from: "!@b*",
     payloads: [
       [merge({}), `${skips.self} (ann)`],
       [merge({}, bob), skips.sender],
@@ -79,8 +80,8 @@ const cases: Record<string, { options: object; payloads: [object, string][] }> =
   notion: { options: { bots: false, self: "a1" }, payloads: [[page, `${skips.self} (a1)`]] },
 };
 
-test.each(Object.entries(cases))("%s skips what ignore names", async (name, { options, payloads }) => {
-  const post = await usePreset(name, { ignore: options });
+test.each(Object.entries(cases))("%s skips what ignore names", async (name, { options, from, payloads }) => {
+  const post = await usePreset(name, { ignore: options, ...(from && { from }) });
   const headers = { "x-gitea-event": "pull_request", "x-event-key": "pullrequest:created" };
   for (const [payload, reason] of payloads) {
     expect(await post(payload, headers)).toMatchObject({ actions: [], reason });
@@ -91,7 +92,7 @@ describe("gitlab", async () => {
   const post = await usePreset("gitlab");
 
   test("a merge request, its comments and its pipelines are one conversation", async () => {
-    const project = { path_with_namespace: "acme/shop" };
+    const project = { path_with_namespace: "acme/shop", visibility_level: 0 };
     const pipeline = { object_kind: "pipeline", object_attributes: { status: "failed" }, merge_request: { iid: 4 } };
     const note = { object_kind: "note", object_attributes: { note: "Why?" }, merge_request: { iid: 4 } };
     for (const payload of [merge({ iid: 4 }), pipeline, note]) {

@@ -5,6 +5,7 @@ import { findSamples, type Sample } from "../../src/cli/samples/sample.ts";
 import { PRESETS_FOLDER } from "../../src/core/config/presets/file.ts";
 import { isObject } from "../../src/core/shared/json.ts";
 import { type Service, startService } from "../support/service.ts";
+import { openTo } from "../support/preset.ts";
 import { secretOf, signAs } from "../support/sign-preset.ts";
 import { createVerifier } from "../support/signatures.ts";
 
@@ -20,7 +21,7 @@ const sets = findSamples(PRESETS_FOLDER)
   }));
 const presets = sets.map(({ name: use }) => ({
   use,
-  with: { secret: secretOf(use), deliver: false, ...(use === "whatsapp" && { verifyToken: "v" }) },
+  with: { secret: secretOf(use), deliver: false, ...(use === "whatsapp" && { verifyToken: "v" }), ...openTo(use) },
 }));
 
 let service: Service;

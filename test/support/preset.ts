@@ -1,3 +1,4 @@
+import { readPreset } from "../../src/core/config/presets/file.ts";
 import type { UserConfig } from "../../src/core/config/schema/generated.ts";
 import { readConfig } from "../../src/service/drivers.ts";
 import { createMappingIndex } from "../../src/core/mapping/mapping-index.ts";
@@ -7,13 +8,19 @@ import { readServiceMail } from "../../src/mail/message/posted-mail.ts";
 import type { Resolution } from "../../src/core/types.ts";
 import { toCompiled, toRequest } from "./mapping.ts";
 
+/** Lets anyone start a turn where somebody must say who may. */
+export function openTo(preset: string): { from?: string } {
+  const { from } = readPreset(preset).preset;
+  return from && !from.default ? { from: "anyone" } : {};
+}
+
 /** Sends requests through a preset with these options. It must not use a transform. */
 export async function usePreset(
   name: string,
   options: object = {},
   channels: UserConfig["channels"] = {},
 ): Promise<(payload: unknown, headers?: Record<string, string>) => Promise<Resolution>> {
-  const presets = [{ use: name, with: { ...options } }];
+  const presets = [{ use: name, with: { ...openTo(name), ...options } }];
   const { config, problems } = await readConfig({ hooks: { presets }, channels }, {});
   if (problems.length > 0) throw new Error(JSON.stringify(problems));
   const mappings = createMappingIndex(config.hooks.mappings.map((source) => toCompiled(source)));

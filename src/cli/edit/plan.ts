@@ -16,7 +16,7 @@ import {
 import { REDACTED, redactAddress } from "../../core/shared/secret.ts";
 import { readConfigFile, resolveUserConfig } from "../../core/config/load.ts";
 import { parseSource } from "../../core/config/parse/source.ts";
-import { isPresetPath, type PresetPlace } from "../../core/config/presets/file.ts";
+import { isPresetPath, type PresetPlace, readPreset } from "../../core/config/presets/file.ts";
 import { resolveReferences } from "../../core/config/references.ts";
 import { isSecretKey } from "../../core/config/rules/secrets.ts";
 import type { PresetUse } from "../../core/config/resolved-config.ts";
@@ -252,10 +252,18 @@ export function planUse(target: Target, { preset, options, use }: WantedPreset):
     const value = { use: written, with: { ...use.with, ...Object.fromEntries(given) } };
     return planChanges(target, [{ kind: "set", path: use.at, value }], { secretFiles });
   }
-  const entry = given.length === 0 ? written : { use: written, with: Object.fromEntries(given) };
+  const own = [...given, ...Object.entries(closeFrom(preset, options))];
+  const entry = own.length === 0 ? written : { use: written, with: Object.fromEntries(own) };
   const basics = planBasics(target, secretFiles);
   const changes = [...basics, { kind: "add", path: ["hooks", "presets"], value: entry } as const];
   return planChanges(target, changes, { secretFiles });
+}
+
+/** Where somebody must say who may start a turn, nobody may at first. The first message that is skipped names an id. */
+function closeFrom({ folder }: PresetPlace, options: Record<string, unknown>): { from?: string[] } {
+  const { from } = readPreset(folder).preset;
+  const isOpen = !from || from.default !== undefined || options["from"] !== undefined || options["action"] === "none";
+  return isOpen ? {} : { from: [] };
 }
 
 /** A preset as a configuration names it: by its name, or by its folder, relative to the configuration's. */

@@ -3,12 +3,13 @@ import { readFileSync } from "node:fs";
 import path from "node:path";
 import type { ReadConfig } from "../../core/config/load.ts";
 import { checkConfig } from "../../service/drivers.ts";
-import { toPresetName } from "../../core/config/presets/file.ts";
+import { readPreset, toPresetName } from "../../core/config/presets/file.ts";
 import { parseSource, type Source } from "../../core/config/parse/source.ts";
 import type { MappingInput } from "../../core/config/schema/generated.ts";
 import { ConfigError, type ConfigProblem } from "../../core/errors.ts";
 import { buildRuntime } from "../../service/runtime/build.ts";
 import type { Runtime } from "../../core/ports/runtime.ts";
+import { orElse } from "../../core/shared/system/files.ts";
 import { isObject, readPath, toObject, toObjects, toText } from "../../core/shared/json.ts";
 import { toPrintable } from "../../core/telemetry/log.ts";
 import type { TransformRunner } from "../../core/transforms/runner.ts";
@@ -107,13 +108,19 @@ interface MappingSourceOptions {
 
 const KEY = "hooks.mappings[0]";
 
+/** Samples are of anyone, where somebody must say who may start a turn. */
+function toSampleUse(folder: string): { use: string; with: object } {
+  const from = orElse(undefined, () => readPreset(folder).preset.from);
+  return { use: folder, with: from && !from.default ? { from: "anyone" } : {} };
+}
+
 async function readMapping(
   { name, preset, module, mappingFile: file }: SampleSet,
   { folder, config: configFile, env }: MappingSourceOptions,
 ): Promise<ReadConfig> {
   if (preset !== undefined) {
     const { plugins = [] } = toObject(readWritten(configFile));
-    const config = { plugins, hooks: { presets: [preset] } };
+    const config = { plugins, hooks: { presets: [toSampleUse(preset)] } };
     return checkConfig(config, { baseDir: path.dirname(configFile ?? folder), env });
   }
   const written = readWritten(configFile);

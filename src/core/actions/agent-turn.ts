@@ -10,7 +10,7 @@ import { resolveAnswerSettings, resolveTurnSettings, type TurnSettings } from ".
 import { createId } from "../shared/id.ts";
 import { inSpan } from "../telemetry/traces.ts";
 import type { ToolSets } from "../ports/open-tool-sets.ts";
-import { type AgentAction, type ContextCall, type Grant, listTargets } from "../types.ts";
+import { type AgentAction, type Author, type ContextCall, type Grant, listTargets } from "../types.ts";
 import { readContext } from "./read-context.ts";
 import { runLoop } from "./loop.ts";
 import { toSummary } from "./main-session.ts";
@@ -65,7 +65,7 @@ function toRequest(run: HookRun): TurnRequest {
 function toMessage(run: HookRun): Bounded {
   const { action } = run;
   const instructions = [action.instructions, describeReviewFormat(action)].filter(Boolean).join("\n\n") || undefined;
-  return protectAction(action.message, { ...action, instructions }, originOf(run));
+  return protectAction(action.message, { ...action, instructions }, originOf(run, action.author));
 }
 
 /**
@@ -111,8 +111,9 @@ export function toFailureNotice({ id: runId, eventId, sessionKey, action }: Hook
   return [{ id: createId(), runId, eventId, channel, to, text, conversation: sessionKey, addressee, isNotice: true }];
 }
 
-function originOf({ hook, action }: HookRun): Origin {
-  return toHookOrigin(hook ?? action.name);
+/** `author`: of the text. */
+function originOf({ hook, action }: HookRun, author?: Author): Origin {
+  return toHookOrigin(hook ?? action.name, author);
 }
 
 /** The settings of a turn, read when it starts. */

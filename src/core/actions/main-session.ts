@@ -11,7 +11,8 @@ export function toSystemEvent(
   action: WakeAction,
   { eventId, at, hook }: { eventId: string; at: number; hook: string },
 ): NewEntry {
-  return { ...toPending(action.mode), ...protectAction(action.text, action, toHookOrigin(hook)), at, eventId };
+  const bounded = protectAction(action.text, action, toHookOrigin(hook, action.author));
+  return { ...toPending(action.mode), ...bounded, at, eventId };
 }
 
 /** A run whose end the main session gets. */

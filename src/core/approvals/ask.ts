@@ -8,7 +8,7 @@ import { toQuestionText } from "./question.ts";
 /** A question to a person, before it has a name, a time and a message. */
 export type ApprovalDraft = Omit<
   NewApproval,
-  "id" | "code" | "mapping" | "askedAt" | "expiresAt" | "question" | "onlyOnPage"
+  "id" | "code" | "mapping" | "startedBy" | "askedAt" | "expiresAt" | "question" | "onlyOnPage"
 >;
 
 export interface AskOptions {
@@ -18,6 +18,8 @@ export interface AskOptions {
   channels: ReadonlyMap<string, ChannelDriver>;
   /** The mapping of the run that asks; empty for the built-in hooks. */
   mapping: string;
+  /** The author of the event, if there is one. */
+  startedBy: string | undefined;
   /** The address of the operator's page, without a slash at its end. */
   publicUrl: string | undefined;
 }
@@ -32,10 +34,10 @@ export async function toApprovals(drafts: readonly ApprovalDraft[], options: Ask
 }
 
 async function toApproval(draft: ApprovalDraft, code: string, options: AskOptions): Promise<NewApproval> {
-  const { settings, channels, mapping, publicUrl } = options;
+  const { settings, channels, mapping, startedBy, publicUrl } = options;
   const askedAt = Date.now();
   const id = createId();
-  const approval: NewApproval = { ...draft, id, code, mapping, askedAt };
+  const approval: NewApproval = { ...draft, id, code, mapping, startedBy, askedAt };
   const { channel: name = "", to } = settings ?? {};
   const channel = channels.get(name);
   // Time does not tell what became of a call.

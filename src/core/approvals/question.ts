@@ -5,7 +5,7 @@ import type { NewApproval } from "../journal/journal.ts";
 /** A question, with the mapping of the event, or its hook. */
 export interface Question extends Pick<
   NewApproval,
-  "kind" | "code" | "call" | "arguments" | "mapping" | "sources" | "earlier"
+  "kind" | "code" | "call" | "arguments" | "mapping" | "startedBy" | "sources" | "earlier"
 > {
   reply?: { channel: string; to?: string; text: string };
   /** When nobody can answer any more, in milliseconds since the epoch. */
@@ -64,10 +64,11 @@ function toQuotes({ arguments: args, reply }: Question): string[] {
   return [toBlock("json", toVisibleJson(place)), toBlock("text", QUESTION_RULES.show(text))];
 }
 
-function toAbout({ mapping, sources, earlier = [] }: Question): string[] {
+function toAbout({ mapping, startedBy, sources, earlier = [] }: Question): string[] {
   const list = (names: readonly string[]): string => names.map(toCode).join(", ");
   return [
     `Mapping: ${toCode(mapping)}`,
+    ...(startedBy ? [`Started by ${toPlain(startedBy)}`] : []),
     ...(sources.length > 0 ? [`The agent has read private text from: ${list(sources)}`] : []),
     ...(earlier.length > 0 ? [`This event was replayed. It has already led to: ${list(earlier)}`] : []),
   ];
@@ -99,6 +100,11 @@ function toVisibleJson(value: unknown): string {
 /** No channel ends a block of code at fewer than three marks. */
 function toBlock(language: string, code: string): string {
   return `\`\`\`${language}\n${code.replaceAll(/`{3,}/g, (marks) => "\\u{60}".repeat(marks.length))}\n\`\`\``;
+}
+
+/** A name that somebody chose, on one line and without marks that a channel reads. */
+function toPlain(name: string): string {
+  return toVisible(name).replaceAll(/[^\p{L}\p{N} @.,:+/(){}_-]/gu, "?");
 }
 
 /** A name that the operator knows, on one line. */

@@ -1,16 +1,19 @@
+import { toAuthorLabel } from "../shared/author.ts";
 import { createNonce } from "../shared/id.ts";
-import type { HookAction } from "../types.ts";
+import type { Author, HookAction } from "../types.ts";
 import { CONFUSABLES } from "./confusables.generated.ts";
 
 /** Where an untrusted text came from. */
 export interface Origin {
   source: string;
   hook: string;
+  /** Who wrote it, as the sender says. */
+  author?: string;
 }
 
 /** The origin of a text that a hook received. */
-export function toHookOrigin(hook: string): Origin {
-  return { source: `webhook ${hook}`, hook };
+export function toHookOrigin(hook: string, author?: Author): Origin {
+  return { source: `webhook ${hook}`, hook, author: author && toAuthorLabel(author) };
 }
 
 /** A text, and the boundary in which an agent sees it; without one, the agent sees the text itself. */
@@ -28,6 +31,7 @@ interface Boundary {
   id: string;
   source: string;
   hook: string;
+  author?: string;
   /** Text of the operator or of this program that comes before it. */
   before?: string;
 }
@@ -36,10 +40,11 @@ interface Boundary {
 export function protect(
   text: string,
   { allowUnsafeExternalContent, before }: { allowUnsafeExternalContent: boolean; before?: string },
-  { source, hook }: Origin,
+  { source, hook, author }: Origin,
 ): Bounded {
   if (allowUnsafeExternalContent) return { text: `${before ?? ""}${text}` };
-  const boundary = { version: 1, id: createNonce(), source: toLabel(source), hook: toLabel(hook), before } as const;
+  const labels = { source: toLabel(source), hook: toLabel(hook), author: author && toLabel(author) };
+  const boundary = { version: 1, id: createNonce(), ...labels, before } as const;
   return { text: neutralize(text), boundary };
 }
 
@@ -64,9 +69,10 @@ const NOTICE =
  */
 export function toPrompt({ text, boundary }: Bounded): string {
   if (!boundary) return text;
-  const { id, source, hook, before = "" } = boundary;
+  const { id, source, hook, author, before = "" } = boundary;
+  const by = author ? `\nAuthor: ${author}` : "";
   return (
-    `${before}${NOTICE}\n<<<EXTERNAL_UNTRUSTED_CONTENT id="${id}">>>\nSource: ${source}\nHook: ${hook}\n---\n` +
+    `${before}${NOTICE}\n<<<EXTERNAL_UNTRUSTED_CONTENT id="${id}">>>\nSource: ${source}\nHook: ${hook}${by}\n---\n` +
     `${text}\n<<<END_EXTERNAL_UNTRUSTED_CONTENT id="${id}">>>`
   );
 }

@@ -6,6 +6,7 @@ import { toPrompt } from "../boundary/boundary.ts";
 import type { ResolvedConfig } from "../config/resolved-config.ts";
 import { DriverError } from "../errors.ts";
 import type { ClaimedRun, Journal, Run, Turn } from "../journal/journal.ts";
+import { withOthers } from "../shared/author.ts";
 import { takeWithin } from "../shared/text/text.ts";
 import { failSpan } from "../telemetry/traces.ts";
 import type { DispatchContext } from "./dispatch-context.ts";
@@ -66,7 +67,11 @@ export async function executeRun(
 
 function withJoined(claimed: ClaimedRun): ClaimedRun {
   const { action, joined } = claimed;
-  return { ...claimed, action: { ...action, ...joined?.access, message: joinMessages(action.message, joined) } };
+  const author = joined && action.author ? withOthers(action.author) : action.author;
+  return {
+    ...claimed,
+    action: { ...action, ...joined?.access, author, message: joinMessages(action.message, joined) },
+  };
 }
 
 async function hold(run: ClaimedRun, reason: string, { journal, telemetry }: DispatchContext): Promise<boolean> {
@@ -89,7 +94,7 @@ async function complete(
   const { agent, tools } = runtime;
   const steps = createStepStore(run, context);
   const written = findWrittenGrants(run, runtime);
-  const ask = createAsk(context, run.mapping);
+  const ask = createAsk(context, run);
   const sessionStart = createSessionStart(context);
   const turn = { agent, tools, settings: runtime.config.agents, history, sessionStart, ask, steps, written, signal };
   context.marks.show(run);

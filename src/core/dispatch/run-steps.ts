@@ -1,3 +1,4 @@
+import { toStartedBy } from "../shared/author.ts";
 import { toolSetOf } from "../shared/text/text.ts";
 import type { TurnContext } from "../actions/agent-turn.ts";
 import type { StepStore, Waiting } from "../actions/steps.ts";
@@ -49,8 +50,11 @@ export function findWrittenGrants(
   return hooks.mappings.find(({ id }) => id === mapping)?.mapping.grants;
 }
 
-/** Names what a run of this mapping asks a person, by the configuration in use. */
-export function createAsk({ journal, current, telemetry }: DispatchContext, mapping = ""): TurnContext["ask"] {
+/** Names what a run asks a person, by the configuration in use. */
+export function createAsk(
+  { journal, current, telemetry }: DispatchContext,
+  { mapping = "", action }: Pick<Run, "mapping" | "action"> = {},
+): TurnContext["ask"] {
   return (drafts) => {
     const { config, channels } = current();
     for (const { kind } of drafts) telemetry.activity.asked(kind);
@@ -59,6 +63,7 @@ export function createAsk({ journal, current, telemetry }: DispatchContext, mapp
       settings: config.agents.approvals,
       channels,
       mapping,
+      startedBy: action?.author && toStartedBy(action.author),
       publicUrl: config.gateway.publicUrl,
     });
   };
@@ -70,7 +75,7 @@ export async function suspendRun(run: ClaimedRun, waiting: Waiting, context: Dis
   const { steps, drafts, open, isUnknown } = waiting;
   const { id: runId, eventId, hook } = run;
   const earlier = drafts.some(({ kind }) => kind === "call") ? await findEarlierCalls(run, context) : [];
-  const ask = createAsk(context, run.mapping);
+  const ask = createAsk(context, run);
   const named = drafts.map((draft) => (draft.kind === "call" && earlier.length > 0 ? { ...draft, earlier } : draft));
   const asked = await ask(named.map((draft) => ({ ...draft, runId, eventId, hook })));
   const reason = isUnknown ? QUESTION_HOLDS.outcome : QUESTION_HOLDS.approval;

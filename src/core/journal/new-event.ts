@@ -6,7 +6,14 @@ import { createId } from "../shared/id.ts";
 import { type PayloadPath, redact, redactPayload } from "../shared/secret.ts";
 import { toFirstLine } from "../shared/text/text.ts";
 import { currentTraceparent } from "../telemetry/traces.ts";
-import type { AgentAction, Grant, HookAction, HookRequest, Resolution, WakeAction } from "../types.ts";
+import {
+  type AgentAction,
+  type HookAction,
+  type HookRequest,
+  type Resolution,
+  type WakeAction,
+  withoutAllow,
+} from "../types.ts";
 import type { CoalesceWindow, Idempotency, NewAction, NewEntry, NewEvent, StoredRequest, Timings } from "./journal.ts";
 
 export interface EventOptions {
@@ -106,7 +113,8 @@ function toNewAction(
 ): NewAction {
   if (action.kind === "agent") {
     const isReplay = replayOf !== undefined;
-    const own = isReplay ? asReplay(action) : action;
+    // The first event may have executed what needed nobody.
+    const own = isReplay && action.grants ? { ...action, grants: withoutAllow(action.grants) } : action;
     const window = toWindow(own, { mapping, hook, at, replay: isReplay ? eventId : undefined });
     return { action: own, runId: createId(), window };
   }
@@ -128,27 +136,16 @@ function withPublications(
   });
 }
 
-/** Asks a person before a call that needed nobody: the first event may have executed it. */
-function asReplay({ grants, ...action }: AgentAction): AgentAction {
-  if (!grants) return action;
-  return { ...action, grants: grants.map((grant) => (grant.mode === "allow" ? withMode(grant, "ask") : grant)) };
-}
-
-/** Its model still fills what `allow` lets it fill. */
-function withMode({ free = [], ...grant }: Grant, mode: Grant["mode"]): Grant {
-  return { ...grant, mode, free };
-}
-
 /**
- * Actions that share a run have one origin, and are all inside the safety boundary or all outside. A replay shares its run
- * with no other event: a new event has other grants.
+ * Actions that share a run have one origin, are all inside the safety boundary or all outside, and are all a stranger's or
+ * none. A replay shares its run with no other event: a new event has other grants.
  */
 function toWindow(
-  { coalesce, allowUnsafeExternalContent }: AgentAction,
+  { coalesce, allowUnsafeExternalContent, stranger }: AgentAction,
   { mapping, hook, at, replay }: { mapping?: string; hook: string; at: number; replay?: string },
 ): CoalesceWindow | undefined {
   if (!coalesce) return undefined;
-  const key = JSON.stringify([mapping, hook, allowUnsafeExternalContent, coalesce.key, replay]);
+  const key = JSON.stringify([mapping, hook, allowUnsafeExternalContent, stranger, coalesce.key, replay]);
   return { key, closesAt: at + coalesce.windowMs };
 }
 

@@ -16,6 +16,7 @@ import type { RunLimit, RunLimits } from "../journal/journal.ts";
 import type { Path } from "../shared/json.ts";
 import type { TransformBundle } from "../transforms/runner.ts";
 import { type CompiledAnswer, compileAnswer } from "./answer.ts";
+import { compileStart, type FindStart } from "./start.ts";
 import { compileContext, type CompiledContext } from "./context.ts";
 import { type CompiledGrant, compileGrants } from "./policy/grants.ts";
 import { compileFilter, compileMatch, type Filter, type Match } from "./match.ts";
@@ -34,6 +35,8 @@ export interface CompiledMapping {
   match: Match;
   check?: SchemaCheck;
   filter?: Filter;
+  /** Who is behind an event. */
+  findStart?: FindStart;
   forEach?: ForEach;
   templates: { [Field in TemplateField]?: Template };
   /** The templates of `source`, the place of the event. */
@@ -93,6 +96,7 @@ export function compileMapping(
     match: compileMatch(source.mapping.match ?? {}, diagnostics),
     check: compilePayloadSchema(source, readFile, diagnostics),
     filter: compileFilter(source.mapping, diagnostics),
+    findStart: compileStart(source.mapping, diagnostics),
     forEach: compileForEach(source.mapping, diagnostics),
     templates: compileTemplates(source.mapping, diagnostics),
     place: compilePlace(source.mapping, diagnostics),

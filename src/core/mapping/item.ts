@@ -3,7 +3,8 @@ import { isObject } from "../shared/json.ts";
 import { toChannelName } from "../shared/channel-names.ts";
 import { toSubject } from "../shared/text/text.ts";
 import { DAY_MS } from "../shared/time.ts";
-import type { HookRequest, Publication, Resolution } from "../types.ts";
+import { type HookAction, type HookRequest, type Publication, type Resolution, withoutAllow } from "../types.ts";
+import type { Start } from "./start.ts";
 import type { CompiledMapping } from "./compile.ts";
 import type { ToolSets } from "../ports/open-tool-sets.ts";
 import { renderContext } from "./context.ts";
@@ -73,7 +74,9 @@ export async function resolveItem(item: Item, mappingRun: MappingRun): Promise<R
   const { templates } = mapping;
   const subject = toSubject(templates.subject?.render(context, budget));
   const skip = (reason: string): ResolvedItem => ({ event, subject, actions: [], reason, warnings: [] });
-  const ignored = mapping.filter?.findReason(event, context, budget, isOwn);
+  // Without an action nothing starts.
+  const start = mapping.source.mapping.action === "none" ? undefined : mapping.findStart?.(context, budget);
+  const ignored = mapping.filter?.findReason(event, context, budget, { isOwn, isNamed: start?.isNamed });
   if (ignored !== undefined) return skip(ignored);
   const echo = templates.echo?.renderKey(context, budget);
   if (isEcho && echo && !echo.incomplete) {
@@ -82,13 +85,25 @@ export async function resolveItem(item: Item, mappingRun: MappingRun): Promise<R
     const place = Object.hasOwn(mappingRun.config.channels, name) ? name : undefined;
     if (await isEcho(echo.text.trim(), place)) return skip("it is the echo of a delivery");
   }
+  // A replay is the operator's word.
+  if (start?.refusal !== undefined && request.replayOf === undefined) return skip(start.refusal);
   const rendered = await renderItem(context, mappingRun);
   const drafts = mapping.bundle
     ? await transformItem(item, rendered, { event, bundle: mapping.bundle, mappingRun })
     : [rendered.base];
   const { actions, reason, warnings } = finishItem(drafts, context, rendered, mappingRun);
+  if (start) for (const action of actions) setStart(action, start);
   const publication = actions.length > 0 ? publish(item, event, mappingRun) : undefined;
   return { event, subject, actions, reason, warnings, publication, dedupe: rendered.keys.dedupe };
+}
+
+/** A stranger's turn asks a person before it changes something, and never approves. */
+function setStart(action: HookAction, { author, isStranger }: Start): void {
+  action.author = author;
+  if (!isStranger || action.kind !== "agent") return;
+  action.stranger = true;
+  action.grants = action.grants && withoutAllow(action.grants);
+  if (action.review === "approve") action.review = "request-changes";
 }
 
 /** A template's context: the fields of the payload, and those of the request, which win. */

@@ -114,7 +114,14 @@ export interface Filter {
   /** The name of the event that the context is about; undefined: the mapping has no `event`, or it renders blank. */
   nameEvent(context: object, budget: Budget): string | undefined;
   /** Why the event is skipped; undefined: it is not. */
-  findReason(event: string | undefined, context: object, budget: Budget, isOwn?: IsOwn): string | undefined;
+  findReason(event: string | undefined, context: object, budget: Budget, about?: About): string | undefined;
+}
+
+/** Knowledge of an event besides its fields. */
+interface About {
+  isOwn?: IsOwn;
+  /** The operator has named its author. */
+  isNamed?: boolean;
 }
 
 /** Whether a comment, or the id of one, has a mark that only this service can make. */
@@ -132,10 +139,10 @@ export function compileFilter(
   if (events && event === undefined) diagnostics.problem("events", "Set event too: the template of the event's name.");
   return {
     nameEvent: (context, budget) => (name && toOneLine(name.render(context, budget))) || undefined,
-    findReason(found, context, budget, isOwn) {
+    findReason(found, context, budget, about = {}) {
       if (isWanted && !isWanted(found ?? "")) return `the event ${found ?? "without a name"} is not one of events`;
       for (const rule of rules) {
-        const reason = rule(context, budget, isOwn);
+        const reason = rule(context, budget, about);
         if (reason !== undefined) return reason;
       }
       return undefined;
@@ -154,17 +161,18 @@ function compileRules(ignore: IgnoreInput[], diagnostics: Diagnostics): Rule[] {
   return rules;
 }
 
-type Rule = (context: object, budget: Budget, isOwn: IsOwn | undefined) => string | undefined;
+type Rule = (context: object, budget: Budget, about: About) => string | undefined;
 
 function compileRule(
-  { value, is, isNot, isOwn: asksOwn, reason }: IgnoreInput,
+  { value, is, isNot, isOwn: asksOwn, unlessNamed, reason }: IgnoreInput,
   key: string,
   diagnostics: Diagnostics,
 ): Rule {
   const template = compileField(`${key}.value`, value, diagnostics);
   const matches = compileGlobs([is ?? []].flat());
   const wanted = isNot && compileField(`${key}.isNot`, [isNot].flat().join("\n"), diagnostics);
-  return (context, budget, isOwn) => {
+  return (context, budget, { isOwn, isNamed }) => {
+    if (unlessNamed && isNamed) return undefined;
     const text = template?.render(context, budget) ?? "";
     if (asksOwn && isOwn?.(text)) return reason;
     const lines = toLines(text);

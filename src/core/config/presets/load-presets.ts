@@ -14,6 +14,7 @@ import { PRESET_SETTINGS } from "../settings.ts";
 import type { MailSettings, MappingSource, PresetReads, PresetUse, ResolvedConfig } from "../resolved-config.ts";
 import { findLostId, splitAdditions, withAdditions } from "./additions.ts";
 import { explainMissing, type PresetFile, readPreset, readTemplate } from "./file.ts";
+import { checkFrom, resolveFrom } from "./from.ts";
 import {
   type FillOptions,
   fillParameters,
@@ -146,6 +147,7 @@ function expandPreset(
       return "";
     }
   };
+  loaded.findings.push(...checkFrom(preset, parameters.values, { at: use.key, key: parameters.keyOf("from") }));
   loaded.findings.push(...checkDedupe(preset, parameters, { readFile, mailbox, drivers }));
   const reads = findReads(preset, use, parameters, readFile);
   if (reads) loaded.reads.push(reads);
@@ -226,7 +228,8 @@ export function fillMappings(
     const key = `mappings[${index}]${suffix}`;
     const own = fill(without(template, values), key);
     const { value: merged, uses: added } = withAdditions(merge(common.value, own.value), additions, key);
-    const shown = values["fields"] === "full" ? withPayload(merged) : merged;
+    const started = withFrom(merged, preset, values["from"]);
+    const shown = values["fields"] === "full" ? withPayload(started) : started;
     const value = withReads(withAccount(shown, values["account"]), preset, { values, id: merged["id"] });
     const { sessionKey } = value;
     if (typeof sessionKey === "string" && !("sessionKey" in values)) {
@@ -279,6 +282,15 @@ function withAccount(mapping: Record<string, unknown>, account: unknown): Record
 /** The sessions of a use under another path are others. */
 function atPath(sessionKey: string, preset: string, path: string): string {
   return sessionKey.replaceAll(`hook:${preset}:`, () => `hook:${path}:`);
+}
+
+/** Without anything that says who may start a turn, nobody may. */
+function withFrom(mapping: Record<string, unknown>, { name, from }: Preset, given: unknown): Record<string, unknown> {
+  const { author: cases } = mapping;
+  if (!from || !Array.isArray(cases)) return mapping;
+  const author = cases.map((one: unknown) => ({ of: name, ...toObject(one) }));
+  const asks = from.asks === true && given !== undefined ? { asks: true } : {};
+  return { ...mapping, author, ...asks, from: { is: resolveFrom(from, given) ?? [] } };
 }
 
 /** The message with the whole payload below it, which is not cut. */

@@ -16,6 +16,7 @@ import type { Preset } from "../schema/generated.ts";
 import { toConfigProblem } from "../schema/problems.ts";
 import { createBlockCheck, readSchema, type SchemaCheck } from "../schema/validator.ts";
 import { PRESET_SETTINGS } from "../settings.ts";
+import { toFromSchema } from "./from.ts";
 import { MAIL_DEFAULTS, type MailSettings, type PresetUse } from "../resolved-config.ts";
 
 type Schema = Record<string, unknown>;
@@ -32,7 +33,6 @@ const IGNORE: Schemas = {
   drafts: { ...SWITCH, description: "Drafts." },
   labels: { ...NAMES, description: "What has one of these labels. `*` stands for any characters." },
   branches: { ...NAMES, description: "What is about one of these branches." },
-  senders: { ...NAMES, description: "What these accounts did." },
   automatic: { ...SWITCH, default: false, description: "Mails that a program sent: lists, notifications, bounces." },
 };
 
@@ -70,6 +70,7 @@ export function toOwnSchema(preset: Preset): ObjectSchema {
     path: { type: "string", pattern: "[^/]", default: name, description: "The hook's name: what follows hooks.path." },
     ...(preset.events && { events: toEventsSchema(preset.events) }),
     ignore: toIgnoreSchema(preset),
+    ...(preset.from && { from: toFromSchema(preset.from) }),
     where: {
       type: ["object", "boolean"],
       additionalProperties: true,

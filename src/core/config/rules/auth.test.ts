@@ -122,7 +122,7 @@ test("a preset whose sender signs the address names the key that is missing, onc
   const hooks = {
     enabled: true,
     token: "a-hook-token-of-good-length",
-    presets: [{ use: "twilio", with: { secret: SECRET } }],
+    presets: [{ use: "twilio", with: { secret: SECRET, from: "anyone" } }],
   };
   expect((await findProblems({ hooks })).errors).toEqual([
     "gateway.publicUrl: The preset twilio requires gateway.publicUrl, because its sender signs the address that it posts to.",

@@ -189,7 +189,7 @@ export interface Preset {
     default: string[];
   };
   /**
-   * The parameter `ignore`: its keys, each with its JSON Schema, or true for self, bots, drafts, labels, branches, senders and automatic.
+   * The parameter `ignore`: its keys, each with its JSON Schema, or true for self, bots, drafts, labels, branches and automatic.
    */
   ignore?: {
     [k: string]:
@@ -197,6 +197,23 @@ export interface Preset {
           [k: string]: unknown;
         }
       | boolean;
+  };
+  /**
+   * The parameter `from`: who may start a turn by an event of this sender, whose mappings say who its author is. Without it, its events are a machine's.
+   */
+  from?: {
+    /**
+     * Entries without the parameter. Without them, somebody must write it.
+     */
+    default?: string[];
+    /**
+     * What an entry can be, besides anyone: member, github:<id>. A part in <> stands for any characters.
+     */
+    forms: string[];
+    /**
+     * All events ask once the parameter is written.
+     */
+    asks?: true;
   };
   /**
    * The sender's API can register the webhook: the parameters apiToken and apiUrl, and these.
@@ -1037,10 +1054,80 @@ export interface MappingInput {
      */
     isOwn?: boolean;
     /**
+     * Not for an author whom from names by id or @name.
+     */
+    unlessNamed?: boolean;
+    /**
      * Shown with the skipped event.
      */
     reason: string;
   }[];
+  /**
+   * Who wrote the text of the event, or did what it tells: the first case whose when is not blank. Each field is a template whose values stay on their lines. An event that names nobody is a machine's.
+   */
+  author?: {
+    /**
+     * The case counts if this is not blank. Default: always.
+     */
+    when?: string;
+    /**
+     * The id at the service. Each of several lines is an id.
+     */
+    id?: string;
+    /**
+     * The service, which is put in front of ids: github for github:583231. Default: in a preset its name.
+     */
+    of?: string;
+    /**
+     * A name that only one person has, for @name.
+     */
+    handle?: string;
+    /**
+     * Another name, which is only shown.
+     */
+    title?: string;
+    /**
+     * What the service calls the author, one role a line. It is shown, and from can name it.
+     */
+    role?: string;
+    /**
+     * What else from can name, one a line: verified addresses, numbers, ids of roles.
+     */
+    also?: string;
+    /**
+     * An address that nobody has verified. It is shown, and counts only with ! in from.
+     */
+    claimed?: string;
+    /**
+     * Not blank: the author is a member.
+     */
+    member?: string;
+    /**
+     * A place that only its people see. They are members if place names it without *.
+     */
+    room?: string;
+    /**
+     * The id of who edited the text. An edit by somebody else than the author asks for nothing.
+     */
+    editor?: string;
+  }[];
+  /**
+   * The instructions say to do what the text says, so that only who is in from can start a turn. Default: true if from has a value.
+   */
+  asks?: boolean;
+  /**
+   * Who may start a turn. Other events are skipped.
+   */
+  from?: {
+    /**
+     * Template of who wrote the text. Each of its lines is compared; a value stays on its line. Default: the author.
+     */
+    value?: string;
+    /**
+     * A turn starts if a line is one of these, in any case; * stands for any characters. With ! in front: never. anyone: also for others, as a stranger's turn. []: nobody.
+     */
+    is: string | string[];
+  };
   /**
    * Maximum size of a body after decompression, in bytes. Default: hooks.maxBodyBytes, which it may exceed.
    */

@@ -27,6 +27,8 @@ export interface NewApproval {
   basis?: string;
   /** The private sources of what the model had read. */
   sources: string[];
+  /** The author of the event: `github:9 (@x, contributor)`. */
+  startedBy?: string;
   /** The calls that the event has led to before, if it is a replay. */
   earlier?: string[];
   /** Its message does not show everything, so that no message can answer it. */

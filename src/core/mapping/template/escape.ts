@@ -5,8 +5,8 @@ import { helperOf, is, TemplateError, TEXT_HELPER, toHelperPath } from "./syntax
  * the place where it is inserted, and a template with a value where nothing could be escaped is refused when it is loaded.
  */
 
-/** How the values of a template are escaped; plain: not at all. */
-export type Syntax = "json" | "xml" | "plain";
+/** How the values of a template are escaped; line: each stays on its line; plain: not at all. */
+export type Syntax = "json" | "xml" | "line" | "plain";
 
 export function syntaxOf(contentType: string): Syntax {
   return (["json", "xml"] as const).find((syntax) => RegExp(`[/+]${syntax}$`).test(contentType)) ?? "plain";
@@ -15,6 +15,7 @@ export function syntaxOf(contentType: string): Syntax {
 /** The helpers that write an escaped value, in the place of `@text`. No template can write their names. */
 export const ESCAPES: Record<string, (text: string) => string> = {
   "@json": (text) => JSON.stringify(text).slice(1, -1),
+  "@line": (text) => text.replaceAll(/[\s\p{Cc}]+/gu, " ").trim(),
   "@xml": (text) =>
     text.replaceAll(NOT_IN_XML, "").replaceAll(XML_SPECIAL, (character) => `&#${character.charCodeAt(0)};`),
 };
@@ -27,7 +28,7 @@ const XML_SPECIAL = /[&<>"'\r]/g;
 /** Lets every value of a prepared template be escaped. Throws a `TemplateError` for one at a place where none can be. */
 export function escapeValues(program: hbs.AST.Program, syntax: Syntax): void {
   if (syntax === "plain") return;
-  const writer = syntax === "json" ? JSON_WRITER : XML_WRITER;
+  const writer = WRITERS[syntax];
   const end = escapeProgram(program, "text", writer);
   if (end !== "text")
     throw new TemplateError(`The ${writer.name} ends within ${writer.states[end]}.`, lastLine(program));
@@ -142,6 +143,15 @@ const XML_WRITER: Writer = {
     return `In XML, a value is text or in a quoted attribute. This one is in ${XML_WRITER.states[state]}.`;
   },
 };
+
+const LINE_WRITER: Writer = {
+  name: "text",
+  states: {},
+  scan: (state) => state,
+  findHelper: () => "@line",
+};
+
+const WRITERS: Record<Exclude<Syntax, "plain">, Writer> = { json: JSON_WRITER, xml: XML_WRITER, line: LINE_WRITER };
 
 /** Without blocks, only values vary, so one parse proves it. */
 function requireJson({ body }: hbs.AST.Program): void {
