@@ -10,6 +10,7 @@ export type Mail = {
     sender?: string;
     replyTo?: string[];
     replyAddress?: string;
+    participants?: string[];
     to?: string[];
     cc?: string[];
     subject: string;

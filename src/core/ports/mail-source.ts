@@ -58,11 +58,13 @@ export interface MailAttachment {
  * nothing.
  */
 export interface MailAuthentication {
-  /** The server that says so. The sender can forge the name, unless `hooks.mail.authservId` is set. */
+  /** The server that says so. */
   server?: string;
   spf?: string;
   dkim?: string;
   dmarc?: string;
+  /** The sender may have written all of it: it is not known which server's results count. Set `hooks.mail.authservId`. */
+  forgeable?: true;
 }
 
 /** Properties of a mail for filters. The hook does not get them. */
@@ -102,7 +104,7 @@ export interface FollowOptions {
   batchSize: number;
   /** Maximum size of `Mail.body`. */
   maxBytes: number;
-  /** The server whose authentication results count; undefined: those of the topmost header. */
+  /** The server whose authentication results count; undefined: those of the topmost header, which the sender may have written. */
   authservId: string | undefined;
   /** Ends the iteration, or makes it reject with anything. */
   signal: AbortSignal;

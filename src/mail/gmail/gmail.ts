@@ -1,6 +1,7 @@
 import { MailError } from "../../core/errors.ts";
 import { createWakeUp, DAY_MS } from "../../core/shared/time.ts";
 import { isSameMailbox } from "../message/addresses.ts";
+import { GOOGLE_AUTHSERV_ID } from "../message/authentication.ts";
 import type { GmailOptions } from "../options.ts";
 import type { FollowOptions, MailBatch, MailSource } from "../../core/ports/mail-source.ts";
 import { createGmailApi, type GmailApi } from "./api.ts";
@@ -41,8 +42,9 @@ export function createGmail(options: GmailOptions, pollMs = POLL_MS): MailSource
     if (subscription) await pubsub.check(subscription, signal);
   }
 
-  async function* follow(_folder: string, request: FollowOptions): AsyncGenerator<MailBatch> {
-    const { signal } = request;
+  async function* follow(_folder: string, given: FollowOptions): AsyncGenerator<MailBatch> {
+    const { signal, authservId = GOOGLE_AUTHSERV_ID } = given;
+    const request = { ...given, authservId };
     await checkMailbox(api, user, signal);
     let position = parsePosition(request.position) ?? (await startPosition(api, request));
     while (!signal.aborted) {

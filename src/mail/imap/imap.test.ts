@@ -8,7 +8,7 @@ import {
   mailFailureOf,
   type MailSourceUnderTest,
 } from "../../contracts/mail.ts";
-import { createImap } from "./imap.ts";
+import { createImap, findAuthservId } from "./imap.ts";
 import type { ImapOptions } from "../options.ts";
 import { openImapMailbox } from "../../../test/support/imap-mailbox.ts";
 
@@ -21,6 +21,15 @@ const ANN: ImapOptions = {
   tls: "implicit",
   folders: ["INBOX"],
 };
+
+test.each([
+  ["imap.gmail.com", "mx.google.com"],
+  ["IMAP.googlemail.com", "mx.google.com"],
+  ["imap.gmail.com.evil.example", undefined],
+  ["mail.example.com", undefined],
+])("the server whose results count at %s is %s", (host, authservId) => {
+  expect(findAuthservId({ host })).toBe(authservId);
+});
 
 test("names the mailbox after its server and login", () => {
   expect(createImap(ANN)).toMatchObject({

@@ -5,6 +5,7 @@ import { createWakeUp, DAY_MS, type WakeUp } from "../../core/shared/time.ts";
 import { shareAccessTokens } from "../oauth.ts";
 import type { ImapOptions } from "../options.ts";
 import type { FollowOptions, MailBatch, MailSource } from "../../core/ports/mail-source.ts";
+import { GOOGLE_AUTHSERV_ID } from "../message/authentication.ts";
 import { withoutKnown } from "../message/known.ts";
 import { createAccount } from "./account.ts";
 import {
@@ -47,7 +48,8 @@ export function createImap(
     }
   }
 
-  async function* follow(folder: string, request: FollowOptions): AsyncGenerator<MailBatch> {
+  async function* follow(folder: string, given: FollowOptions): AsyncGenerator<MailBatch> {
+    const request = { ...given, authservId: given.authservId ?? findAuthservId(server) };
     const client = await logIn(request.signal, request.refreshTokens);
     try {
       yield* followFolder(client, folder, { options: request, timing, failures });
@@ -62,6 +64,11 @@ export function createImap(
   const mailbox = toMailboxUrl(server);
   const account = createAccount(server, { password, tokens, logIn, refreshTokens: refreshTokens?.(mailbox) });
   return { mailbox, addresses, folders, check, follow, account };
+}
+
+/** The server whose authentication results count, if the mailbox is at a service that names it. */
+export function findAuthservId({ host }: Pick<ImapOptions, "host">): string | undefined {
+  return /^imap\.(?:gmail|googlemail)\.com$/i.test(host) ? GOOGLE_AUTHSERV_ID : undefined;
 }
 
 /** Lists the folders that can be followed, INBOX first. Rejects with a `MailError`. */

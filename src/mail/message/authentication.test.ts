@@ -16,8 +16,9 @@ test("the topmost header counts", () => {
     spf: "pass",
     dkim: "pass",
     dmarc: "pass",
+    forgeable: true,
   });
-  expect(read(["mx.example; spf=fail", FORGED])).toEqual({ server: "mx.example", spf: "fail" });
+  expect(read(["mx.example; spf=fail", FORGED])).toEqual({ server: "mx.example", spf: "fail", forgeable: true });
 });
 
 test("only the given server counts, case-insensitive", () => {
@@ -31,7 +32,13 @@ test("only the given server counts, case-insensitive", () => {
 
 test("a server may write a header for each method; the topmost one with a method counts", () => {
   const headers = ["mx.example; dkim=fail", "mx.example; dmarc=fail", "mx.example; dkim=pass; spf=pass"];
-  expect(read(headers)).toEqual({ server: "mx.example", dkim: "fail", dmarc: "fail", spf: "pass" });
+  expect(read(headers)).toEqual({
+    server: "mx.example",
+    dkim: "fail",
+    dmarc: "fail",
+    spf: "pass",
+    forgeable: true,
+  });
 });
 
 test("one valid signature is enough", () => {
@@ -65,13 +72,13 @@ test("a server name may be quoted", () => {
 test("Exchange Online names no server", () => {
   const header =
     "spf=pass (sender IP is 192.0.2.1) smtp.mailfrom=example.com; dkim=none (message not signed) header.d=none;dmarc=bestguesspass action=none header.from=example.com;compauth=pass reason=109";
-  expect(read([header])).toEqual({ spf: "pass", dkim: "none", dmarc: "bestguesspass" });
+  expect(read([header])).toEqual({ spf: "pass", dkim: "none", dmarc: "bestguesspass", forgeable: true });
   expect(read([header], "mx.example")).toEqual({});
 });
 
 test("Received-SPF counts if there is nothing else", () => {
   const spf = "Pass (mx.example: domain of a@example.com designates 192.0.2.1) client-ip=192.0.2.1;";
-  expect(read([], undefined, spf)).toEqual({ spf: "pass" });
+  expect(read([], undefined, spf)).toEqual({ spf: "pass", forgeable: true });
   expect(read([], "mx.example", spf)).toEqual({});
-  expect(read(["mx.example; none"], undefined, spf)).toEqual({ server: "mx.example" });
+  expect(read(["mx.example; none"], undefined, spf)).toEqual({ server: "mx.example", forgeable: true });
 });

@@ -11,10 +11,13 @@ interface AuthenticationResults {
   results: [method: string, result: string][];
 }
 
+/** The server of Gmail, as it names itself in each mail that it receives. */
+export const GOOGLE_AUTHSERV_ID = "mx.google.com";
+
 /**
  * Reads Authentication-Results (RFC 8601) of the given server, by default of the topmost header, since a server prepends its
- * own and may write one for each method. Without any, and without a given server, Received-SPF (RFC 7208) counts. The npm
- * libraries verify mails, but cannot read earlier results.
+ * own and may write one for each method. Without any, and without a given server, Received-SPF (RFC 7208) counts. If no server is
+ * given, the sender may have written them. The npm libraries verify mails, but cannot read earlier results.
  */
 export function readAuthentication(
   headers: { results: string[]; receivedSpf: string },
@@ -22,14 +25,15 @@ export function readAuthentication(
 ): MailAuthentication {
   const reports = headers.results.map(parseResults);
   const server = authservId?.toLowerCase() ?? reports[0]?.server;
-  const trusted = reports.filter((report) => report.server === server);
-  if (trusted.length > 0) {
-    const found = METHODS.map((method) => [method, findResult(method, trusted)]).filter(([, result]) => result);
-    return { ...(server && { server }), ...Object.fromEntries(found) };
+  const counting = reports.filter((report) => report.server === server);
+  const forgeable = authservId === undefined ? ({ forgeable: true } as const) : undefined;
+  if (counting.length > 0) {
+    const found = METHODS.map((method) => [method, findResult(method, counting)]).filter(([, result]) => result);
+    return { ...(server && { server }), ...Object.fromEntries(found), ...forgeable };
   }
-  if (reports.length > 0 || authservId !== undefined) return {};
+  if (reports.length > 0 || !forgeable) return {};
   const spf = /^[a-z]{1,30}/i.exec(headers.receivedSpf)?.[0];
-  return spf ? { spf: spf.toLowerCase() } : {};
+  return spf ? { spf: spf.toLowerCase(), ...forgeable } : {};
 }
 
 /** The result of the topmost header with this method. Of several signatures, one that passes is enough. */

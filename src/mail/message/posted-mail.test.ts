@@ -145,6 +145,20 @@ test.each([
   expect(mail?.authentication).toEqual({ server: "SendGrid", ...authentication });
 });
 
+test.each([
+  ["postmark", { ...postmark, Headers: [{ Name: "Authentication-Results", Value: "mx; dmarc=pass" }] }, true],
+  ["mailgun", { "body-mime": `Authentication-Results: mx; dmarc=pass\r\n${RAW}` }, true],
+  ["sendgrid", { ...sendgrid, headers: `Authentication-Results: mx; dmarc=pass\n${sendgrid.headers}` }, true],
+  [
+    "ses",
+    { Message: JSON.stringify({ mail: {}, receipt: { dmarcVerdict: { status: "PASS" } }, content: RAW }) },
+    undefined,
+  ],
+] as const)("%s: what the mail says about its sender is not certain", async (service, payload, forgeable) => {
+  const { authentication } = Object(await read(service, payload));
+  expect([authentication.dmarc, authentication.forgeable]).toEqual(["pass", forgeable]);
+});
+
 test("a decoded value cannot add a field to the header", async () => {
   const mail = await read("postmark", { ...postmark, Subject: "a\r\nReply-To: eve@example.net\r\n\r\nHi" });
   expect(mail).toMatchObject({ subject: "a Reply-To: eve@example.net Hi", replyTo: [] });

@@ -42,11 +42,14 @@ export type MailService = keyof typeof SERVICES;
 /** Text after this is not read. Attachments of a mail that is posted as it is are listed up to here. */
 const MAX_RAW_CHARACTERS = 1024 * 1024;
 
-/** Adds to a service's payload the mail in it, as the mail hook takes it. Rejects with a 400 if there is none. */
+/**
+ * Adds to a service's payload the mail in it, as the mail hook takes it. Rejects with a 400 if there is none. The server of a mailbox
+ * has not seen the mail, so only what the service itself says about the sender is certain.
+ */
 export async function readServiceMail(
   service: MailService,
   { payload: posted, receivedAt }: { payload: unknown; receivedAt: number },
-  options: ReadOptions,
+  { maxBytes }: Pick<ReadOptions, "maxBytes">,
 ): Promise<Payload & MailPayload> {
   const payload = toObject(posted);
   const parts = SERVICES[service](payload);
@@ -59,7 +62,7 @@ export async function readServiceMail(
   // A mail that is longer than what is read may differ behind that.
   const size = isRaw ? raw.length : undefined;
   const facts = { folder: "", labels: [], receivedAt, attachments, size };
-  const mail = await readMail(bytes, facts, options);
+  const mail = await readMail(bytes, facts, { maxBytes });
   if (mail.from + mail.subject + mail.body === "")
     throw new HookError("invalid_payload", { message: `The payload holds no mail of ${service}.` });
   const messages = [{ ...mail, authentication: authentication ?? mail.authentication }];

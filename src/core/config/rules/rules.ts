@@ -175,7 +175,8 @@ function accountOf({ key, source }: MailSettings): string {
 function checkMailbox(mailbox: MailSettings, { enabled, mappings, presets }: ResolvedConfig["hooks"]): Finding[] {
   const { key, source, filter, authservId } = mailbox;
   const reason = ': only the mail preset reads it. Set it on the mapping, or add "mail" to hooks.presets.';
-  const isForged = source?.kind === "imap" && filter.dmarc && authservId === undefined;
+  const isAtGoogle = /^imap\.(?:gmail|googlemail)\.com$/i.test(String(source && readOwn(source, "host")));
+  const isForged = source?.kind === "imap" && filter.dmarc && authservId === undefined && !isAtGoogle;
   const isTaken = mappings.some(({ mapping: { match } }) => trimSlashes(match?.path ?? "mail") === "mail");
   const problem = enabled
     ? !isTaken && 'The mailbox posts to a hook that no mapping answers. Add "mail" to hooks.presets.'
