@@ -26,7 +26,9 @@ const presets = sets.map(({ name: use }) => ({
 
 let service: Service;
 beforeAll(async () => {
-  service = await startService({ config: { gateway: { publicUrl: "https://hooks.example.com" }, hooks: { presets } } });
+  // Each sender has an address of its own: together, their failures would be throttled.
+  const gateway = { publicUrl: "https://hooks.example.com", trustedProxies: ["127.0.0.1"] };
+  service = await startService({ config: { gateway, hooks: { presets } } });
 });
 afterAll(() => service.close());
 
@@ -69,7 +71,12 @@ async function post(name: string, { file }: Sample, secret: string): Promise<Res
   const own = isObject(request["headers"]) ? request["headers"] : {};
   return fetch(`${service.url}/hooks/${name}`, {
     method: "POST",
-    headers: { "content-type": "application/json", ...own, ...signed.headers },
+    headers: {
+      "content-type": "application/json",
+      "x-forwarded-for": `192.0.2.${sets.findIndex((set) => set.name === name)}`,
+      ...own,
+      ...signed.headers,
+    },
     body: new Uint8Array(signed.body ?? body),
   });
 }
