@@ -144,11 +144,11 @@ test("a usage error is one line and the next step, with exit code 2", async () =
     code: 2,
     stdout: "",
     stderr:
-      "error: option '--port <number>' argument 'x' is invalid. A port is a whole number from 0 to 65535.\nSee --help.\n",
+      "error: option '--port <number>' argument 'x' is invalid. A port is a whole number from 0 to 65535.\nSee `webhooks serve --help`.\n",
   });
   expect(await webhooks("chekc")).toMatchObject({
     code: 2,
-    stderr: "error: unknown command 'chekc'\n(Did you mean check?)\nSee --help.\n",
+    stderr: "error: unknown command 'chekc'\n(Did you mean check?)\nSee `webhooks --help`.\n",
   });
 });
 

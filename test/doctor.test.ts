@@ -155,6 +155,8 @@ describe("finds", () => {
         message: expect.stringMatching(/^(599|600|601) s behind that of http/),
       }),
     );
+    const { checks } = await diagnose(1);
+    expect(checks).toContainEqual({ name: "clock", level: "note", message: "not compared: nothing answered" });
     expect(compareClock(-59_000, "x").level).toBe("ok");
     expect(compareClock(-61_000, "x")).toMatchObject({ level: "problem", message: "61 s ahead of that of x" });
     expect(checkSpace(499 * 1024 ** 2, "/state")).toMatchObject({

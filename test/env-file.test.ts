@@ -1,4 +1,4 @@
-/** `.env` beside the configuration for `dev`, and `--env-file` for every command that reads the configuration. */
+/** `.env` beside the configuration, and `--env-file`, for every command that reads the configuration. */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
@@ -20,17 +20,26 @@ function write(name: string, text: string): void {
   writeFileSync(path.join(folder, name), text);
 }
 
-test("dev reads .env beside the configuration; serve reads the file that is named", async () => {
-  for (const args of [["dev"], ["serve", "--env-file", ".env"]]) {
-    const running = startWebhooks(folder, [...args, "--json"]);
-    await expect.poll(running.stdout).toContain("http://127.0.0.1:");
-    const { url } = JSON.parse(running.stdout().split("\n")[0] ?? "");
-    const headers = { authorization: `Bearer ${GATEWAY_TOKEN}` };
-    expect((await fetch(`${url}/api/status`, { headers })).status).toBe(200);
-    running.stop();
-    expect((await running.ended).code).toBe(0);
-  }
-  expect((await runWebhooks(folder, "serve")).stderr).toContain("The environment variable GATEWAY is not set.");
+test.each(["dev", "serve"])("%s reads .env beside the configuration", async (command) => {
+  const running = startWebhooks(folder, [command, "--json"]);
+  await expect.poll(running.stdout).toContain("http://127.0.0.1:");
+  const { url } = JSON.parse(running.stdout().split("\n")[0] ?? "");
+  const headers = { authorization: `Bearer ${GATEWAY_TOKEN}` };
+  expect((await fetch(`${url}/api/status`, { headers })).status).toBe(200);
+  running.stop();
+  expect((await running.ended).code).toBe(0);
+});
+
+test("so does every other command, from any folder; --no-env-file reads none, and another file replaces it", async () => {
+  const elsewhere = path.join(folder, "..");
+  const file = path.join(folder, "webhooks.json5");
+  expect(await runWebhooks(elsewhere, "check", "--config", file)).toMatchObject({ code: 0 });
+  const none = await runWebhooks(folder, "check", "--no-env-file");
+  expect(none).toMatchObject({ code: 1, stderr: expect.stringContaining("variable GATEWAY is not set") });
+  write(".env.example", "GATEWAY=an-example-token-of-good-length\n");
+  expect(await runWebhooks(folder, "check", "--env-file", ".env.example")).toMatchObject({ code: 0 });
+  write("other.env", "OTHER=1\n");
+  expect(await runWebhooks(folder, "check", "--env-file", "other.env")).toMatchObject({ code: 1 });
 });
 
 test("the real environment wins", async () => {
@@ -42,7 +51,7 @@ test("the real environment wins", async () => {
   expect(missing).toMatchObject({ code: 1, stderr: expect.stringContaining("gone.env") });
 });
 
-test("every command that reads the configuration has the option", () => {
+test("every command that reads the configuration has the options", () => {
   const { io } = createTestIo(folder);
   const without = leafCommands(createProgram(io)).filter(
     ({ options }) =>

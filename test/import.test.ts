@@ -213,7 +213,7 @@ test("a problem that is left becomes a comment too", async () => {
   const { code, stdout } = await importOpenClaw("other.json", "--config", "new/hooks.yaml");
   expect({ code, stdout }).toMatchObject({ code: 0, stdout: expect.stringContaining("none.js") });
   expect(read("new/hooks.yaml")).toMatch(
-    /# webhooks check: The environment variable HOOK_TOKEN_ELSEWHERE is not set. Set it.\n +token:/,
+    /# `webhooks check`: The environment variable HOOK_TOKEN_ELSEWHERE is not set. Set it.\n +token:/,
   );
 });
 

@@ -9,15 +9,18 @@ import {
   rmSync,
   writeFileSync,
 } from "node:fs";
+import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { orElse } from "../src/core/shared/system/files.ts";
 import { runWebhooks } from "./support/cli.ts";
 import { createClient } from "./support/client.ts";
 import { isRunning } from "./support/is-running.ts";
 import { startProcess } from "./support/process.ts";
+import { PROGRAM } from "./support/program.ts";
 import { GATEWAY_TOKEN, HOOK_TOKEN, startService, withTokens } from "./support/service.ts";
 import { INTERRUPT, answerInit, spawnTerminal } from "./support/terminal.ts";
 
@@ -48,6 +51,29 @@ describe("webhooks serve", () => {
     expect(await service.end("SIGTERM")).toBe(0);
     expect(service.errors()).toMatch(/^\{"level":40,.*"msg":"other users can access the state folder"\}$/m);
   });
+});
+
+test.each([
+  ["its parent", "exec"],
+  ["a shell below it", ""],
+])("started by npx, it stops when %s is ended", async (_what, exec) => {
+  writeFileSync(path.join(folder, "webhooks.json5"), JSON.stringify(withTokens({ gateway: { port: 0 } })));
+  // A shell that does something afterwards stays beside its command, as npx does.
+  const command = `${exec} "${process.execPath}" "${PROGRAM}" serve > out.log 2>&1${exec === "" ? "; true" : ""}`;
+  const npx = spawn("sh", ["-c", `sh -c '${command}'; true`], {
+    cwd: folder,
+    env: { ...process.env, npm_command: "exec" },
+  });
+  const output = (): string => orElse("", () => readFileSync(path.join(folder, "out.log"), "utf8"));
+  await expect.poll(output, { timeout: 20_000 }).toMatch(/Listening on http\S+/);
+  const [, url = ""] = /Listening on (http\S+)/.exec(output()) ?? [];
+  npx.kill("SIGTERM");
+  const isUp = (): Promise<boolean> =>
+    fetch(`${url}/healthz`).then(
+      ({ ok }) => ok,
+      () => false,
+    );
+  await expect.poll(isUp, { timeout: 20_000 }).toBe(false);
 });
 
 test.each([

@@ -157,6 +157,7 @@ describe.each(NAMES)("%s", (name) => {
     ]);
     const removed = await startWebhooks(folder, ["presets", "disable", name, "--unregister", "--yes"]).ended;
     expect(removed).toMatchObject({ code: 0, stdout: expect.stringContaining("delete the webhook") });
+    expect(removed.stdout).toMatch(/Left where they are, .*:\n {2}\w+_SECRET in \.env\n/);
     expect(vendor.hooks.map(({ url }) => url)).toEqual(name === "telegram" ? [] : ["https://other.example.com/x"]);
     expect(config()).not.toContain(`"${name}"`);
   });

@@ -44,7 +44,12 @@ afterAll(() => service.close());
 test("posts a file with the hook token, its type by its extension, and prints the answer", async () => {
   const { code, stdout } = await send("orders", "order.xml", "--header", "X-Shop=7");
   expect([code, stdout]).toEqual([0, expect.stringMatching(/^202 Accepted\n\{\n {2}"ok": true/)]);
-  expect(await messageOf(stdout.slice(stdout.indexOf("{")))).toBe("tea 7");
+  const answer = stdout.slice(stdout.indexOf("{"), stdout.lastIndexOf("}") + 1);
+  expect(await messageOf(answer)).toBe("tea 7");
+  const { eventId, sessionKey } = JSON.parse(answer);
+  expect(stdout).toContain(
+    `\nEvent ${eventId} starts a turn in the session ${sessionKey}.\nwebhooks events show ${eventId}\n`,
+  );
 });
 
 describe("a sample of the hook's preset", () => {

@@ -68,6 +68,9 @@ const EXAMPLES: Record<string, string> = {
   completion: "webhooks completion bash > ~/.local/share/bash-completion/completions/webhooks",
 };
 
+/** The first words of all commands. */
+export const COMMAND_NAMES = [...new Set(Object.keys(EXAMPLES).map((name) => name.split(" ")[0] ?? ""))];
+
 /**
  * Whether a command only prints: it ends with 0 when nobody reads its output. The others change something, serve, or judge
  * something: they finish, and exit by their result.
@@ -99,6 +102,11 @@ export function nameOf(command: Command): string {
 
 export function exampleOf(command: Command): string | undefined {
   return Object.hasOwn(EXAMPLES, nameOf(command)) ? EXAMPLES[nameOf(command)] : undefined;
+}
+
+/** All commands below one. */
+export function allCommands(command: Command): Command[] {
+  return command.commands.flatMap((child) => [child, ...allCommands(child)]);
 }
 
 /** The commands that do something, below one that groups them. */

@@ -1,16 +1,17 @@
 import { Command, CommanderError, Help, InvalidArgumentError, Option } from "commander";
-import { resolve } from "node:path";
+import { existsSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
 import { getSystemErrorMessage } from "node:util";
 import { withEnvFile } from "../core/config/env-file.ts";
 import { ConfigError, HookError, MailError, messageOf, toSentence } from "../core/errors.ts";
 import { withoutTemporary } from "../core/shared/system/files.ts";
 import { packageVersion } from "../core/shared/system/package.ts";
 import { parseSince } from "../core/shared/time.ts";
-import { addExamples, isReading, leafCommands, nameOf } from "./command-list.ts";
+import { addExamples, allCommands, isReading, leafCommands, nameOf } from "./command-list.ts";
 import { type CliIo, hasColors, nameCommands, printError, printJsonLine } from "./io.ts";
 
 /** The options of many commands, which help shows after a command's own, in this order. */
-const SHARED = ["--yes", "--dry-run", "--config", "--env-file", "--url", "--json", "--help"];
+const SHARED = ["--yes", "--dry-run", "--config", "--env-file", "--no-env-file", "--url", "--json", "--help"];
 
 /** `webhooks` with these commands. It writes to `io`, and throws instead of ending the process. */
 export function createWebhooks(io: CliIo, commands: readonly ((program: Command, io: CliIo) => void)[]): Command {
@@ -21,7 +22,6 @@ export function createWebhooks(io: CliIo, commands: readonly ((program: Command,
       "after",
       "\nExit codes: 0 done · 1 failed, or found a problem · 2 wrong command line, or an answer is missing · 3 no service answers",
     )
-    .showHelpAfterError("See --help.")
     .configureHelp({
       visibleOptions: (command) =>
         new Help().visibleOptions(command).toSorted((a, b) => SHARED.indexOf(a.long!) - SHARED.indexOf(b.long!)),
@@ -31,9 +31,7 @@ export function createWebhooks(io: CliIo, commands: readonly ((program: Command,
     })
     .hook("preAction", (_, command) => {
       if (!isReading(command)) io.finishUnread();
-      const { envFile }: { envFile?: string } = command.opts();
-      if (envFile !== undefined && nameOf(command) !== CREATES_ENV_FILE)
-        io.env = withEnvFile(io.env, resolve(io.cwd, envFile));
+      readEnvFile(command, io);
     })
     .exitOverride()
     .configureOutput({
@@ -46,24 +44,52 @@ export function createWebhooks(io: CliIo, commands: readonly ((program: Command,
       getErrHasColors: () => hasColors(io.stderr, io.env),
     });
   for (const addCommand of commands) addCommand(program, io);
+  for (const command of [program, ...allCommands(program)]) command.showHelpAfterError(seeHelp(command));
   addEnvFile(program);
   addExamples(program);
   return program;
 }
 
-/** Every command that reads the configuration can take its variables from a file. */
+/** Every command that reads the configuration takes its variables from a file too. */
 function addEnvFile(program: Command): void {
+  const help = "file with environment variables, which the real ones override (default: .env beside the configuration)";
   for (const command of leafCommands(program)) {
-    if (!command.options.some(({ long }) => long === "--config")) continue;
-    const byDefault = ENV_FILES[nameOf(command)] ?? "";
-    command.option("--env-file <file>", `file with environment variables, which the real ones override${byDefault}`);
+    if (!takesConfig(command)) continue;
+    command.option("--env-file <file>", help).option("--no-env-file", "read no such file");
   }
 }
 
-const DOT_ENV = " (default: .env beside the configuration)";
-const ENV_FILES: Record<string, string> = { dev: DOT_ENV, "presets enable": DOT_ENV, "presets disable": DOT_ENV };
-/** The one of them that creates the file. */
+function takesConfig({ options }: Command): boolean {
+  return options.some(({ long }) => long === "--config");
+}
+
+/** The one that creates a missing file. */
 const CREATES_ENV_FILE = "presets enable";
+
+function readEnvFile(command: Command, io: CliIo): void {
+  if (!takesConfig(command)) return;
+  const { config, envFile }: { config?: string; envFile?: string | false } = command.opts();
+  if (envFile === false) return;
+  const file = locateEnvFile({ config, envFile }, io);
+  const isOptional = envFile === undefined || nameOf(command) === CREATES_ENV_FILE;
+  if (!isOptional || existsSync(file)) io.env = withEnvFile(io.env, file);
+}
+
+/** The file with environment variables, absolute. Default: `.env` beside the configuration. */
+export function locateEnvFile(
+  { config, envFile }: { config?: string | undefined; envFile?: string | false | undefined },
+  { cwd, env }: Pick<CliIo, "cwd" | "env">,
+): string {
+  if (typeof envFile === "string") return resolve(cwd, envFile);
+  const named = config ?? env["WEBHOOKS_CONFIG"];
+  return join(named ? dirname(resolve(cwd, named)) : cwd, ".env");
+}
+
+/** `See `webhooks serve --help`.` */
+function seeHelp(command: Command): string {
+  const name = command.parent ? `${nameOf(command)} ` : "";
+  return `See \`webhooks ${name}--help\`.`;
+}
 
 /** Names that people use for commands that have another name here. */
 const OTHER_NAMES: Record<string, string> = {
@@ -133,7 +159,7 @@ export function reportError(io: CliIo, error: unknown, json = false): number {
 
 /** Commander's own error text, without the word in front; of the help nothing. */
 function describeUsage({ code, message }: CommanderError): string {
-  if (code === "commander.help") return "A command is missing. See --help.";
+  if (code === "commander.help") return "A command is missing. See `webhooks --help`.";
   return withHint(withoutSecret(message))
     .replace(/^error: /, "")
     .trim();

@@ -1,8 +1,6 @@
-import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import path from "node:path";
 import { buffer, text as readAll } from "node:stream/consumers";
-import { withEnvFile } from "../core/config/env-file.ts";
 import { makeTempDir } from "../core/shared/system/temporary-folder.ts";
 import { readTarget } from "./edit/plan.ts";
 import { findConfigFile, type ReadConfig, resolveUserConfig } from "../core/config/load.ts";
@@ -25,13 +23,6 @@ import { parseJson } from "../core/shared/json.ts";
 /** Finds the configuration: by the flag, the environment, or its usual names in the current folder. */
 export function locateConfig(flag: string | undefined, { env, cwd }: CliIo): string {
   return findConfigFile({ flag, env, cwd });
-}
-
-/** Adds the variables of a file, if it exists. Default: `.env` beside the configuration. Returns its name, absolute. */
-export function readEnvFile(named: string | undefined, configFile: string, io: CliIo): string {
-  const file = path.resolve(io.cwd, named ?? path.join(path.dirname(configFile), ".env"));
-  if (existsSync(file)) io.env = withEnvFile(io.env, file);
-  return file;
 }
 
 /** Locates the configuration, or the file to create. */

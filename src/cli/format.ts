@@ -1,3 +1,4 @@
+import { toCommand } from "../core/shared/text/command.ts";
 import type * as Diff from "diff";
 import { stripVTControlCharacters } from "node:util";
 import type { EventTimeline, EventView, RunView } from "../operator/views.ts";
@@ -229,7 +230,7 @@ function listErrors({ id, error, runs, deliveries }: EventTimeline): string[] {
     ...deliveries.flatMap(({ state, error: why }) =>
       why === undefined || state === "skipped" ? [] : [`delivery ${state}: ${toPrintable(why)}`],
     ),
-    ...(isDead ? [`try again: webhooks dead-letters retry ${id}`] : []),
+    ...(isDead ? [`try again: ${toCommand("dead-letters retry", id)}`] : []),
   ];
 }
 

@@ -2,6 +2,7 @@ import path from "node:path";
 import type { Readable, Writable } from "node:stream";
 import { stripVTControlCharacters, styleText } from "node:util";
 import { toPrintable } from "../core/telemetry/log.ts";
+import { COMMAND_NAMES } from "./command-list.ts";
 import type { Pool } from "../core/transforms/sandbox/pool.ts";
 
 /** All that a command uses of the process it runs in. `webhooks.ts` makes it from the real one, tests make their own. */
@@ -30,7 +31,11 @@ type CliOutput = Writable & { isTTY?: boolean; columns?: number; hasColors?(env:
 
 /** Writes lines to standard output, for the person or the program that asked. */
 export function print(io: CliIo, ...lines: string[]): void {
-  write(io, io.stdout, lines);
+  write(
+    io,
+    io.stdout,
+    lines.map((line) => nameCommands(io, line)),
+  );
 }
 
 export function printError(io: CliIo, ...lines: string[]): void {
@@ -41,24 +46,25 @@ export function printError(io: CliIo, ...lines: string[]): void {
   );
 }
 
-/** Whether `npx` has started this process. */
-function isNpx({ env }: Pick<CliIo, "env">): boolean {
-  return env["npm_command"] === "exec";
-}
-
-/** How the person calls this program. */
+/** How the person calls this program. `npx webhooks` may be somebody else's package. */
 export function commandName({ env }: Pick<CliIo, "env">): string {
-  if (isNpx({ env })) return "npx hookline";
+  if (env["npm_command"] === "exec") return "npx hookline";
   return env["npm_lifecycle_event"] === "webhooks" ? "npm run -s webhooks --" : "webhooks";
 }
 
-/** A text with its commands as the person can type them. `npx webhooks` may be somebody else's package. */
-export function nameCommands(io: CliIo, text: string): string {
-  return isNpx(io) ? text.replaceAll(/(?<=^Usage: |^ {2}|`)webhooks (?=[a-z[-])/gm, "npx hookline ") : text;
+const COMMAND = new RegExp(String.raw`(?<![\w/.-])webhooks (?=(?:${COMMAND_NAMES.join("|")})\b|\[|--)`, "g");
+
+/**
+ * A text with its commands as the person can type them. Every text of this program writes them as `webhooks serve`, and has
+ * its values from `toCommand`; all output but JSON goes through here.
+ */
+export function nameCommands({ env }: Pick<CliIo, "env">, text: string): string {
+  const name = commandName({ env });
+  return name === "webhooks" ? text : text.replaceAll(COMMAND, `${name} `);
 }
 
 export function printJson(io: CliIo, value: unknown): void {
-  print(io, JSON.stringify(value, undefined, 2));
+  write(io, io.stdout, [JSON.stringify(value, undefined, 2)]);
 }
 
 /** Warnings let the command go on. */
@@ -68,7 +74,7 @@ export function printWarnings(io: CliIo, warnings: string[]): void {
 
 /** For programs that read line by line. */
 export function printJsonLine(io: CliIo, value: unknown): void {
-  print(io, JSON.stringify(value));
+  write(io, io.stdout, [JSON.stringify(value)]);
 }
 
 /** Files by their paths from where the person is, a line each. */
@@ -79,6 +85,27 @@ export function listFiles({ cwd }: CliIo, files: string[]): string[] {
 /** Moves the cursor to the top, and removes what is below it. */
 export function clearScreen({ stdout }: CliIo): void {
   stdout.write("\u001b[1;1H\u001b[0J");
+}
+
+/**
+ * Pieces joined by a separator, in lines of at most the terminal's width: a terminal would break a longer one within a word.
+ * Colors do not count.
+ */
+export function wrap({ stdout }: Pick<CliIo, "stdout">, pieces: string[], separator: string, indent = ""): string[] {
+  const width = stdout.columns ?? Infinity;
+  const lines: string[] = [];
+  for (const piece of pieces) {
+    const last = lines.at(-1);
+    const longer = `${last}${separator}${piece}`;
+    if (last !== undefined && stripVTControlCharacters(longer).length <= width) lines[lines.length - 1] = longer;
+    else lines.push(last === undefined ? piece : `${indent}${piece}`);
+  }
+  return lines;
+}
+
+/** A line that is broken between words where it is too long for the terminal. */
+export function wrapWords(io: Pick<CliIo, "stdout" | "env">, line: string, indent: string): string[] {
+  return wrap(io, nameCommands(io, line).split(" "), " ", indent);
 }
 
 /** Text in a color, which `print` removes again where the output shows none. */

@@ -9,6 +9,25 @@ const MIN_NODE = 24;
 /** After a Ctrl-C, npm forwards the signal that the terminal has already sent. A person who presses again takes longer. */
 const SECOND_SIGNAL_AFTER_MS = 150;
 
+/** `kill` of `npx` reaches neither this process nor the shell between them. */
+function stopWithParent(stop: () => void): void {
+  const before = findAncestors();
+  setInterval(() => findAncestors() !== before && stop(), 500).unref();
+}
+
+/** The id of the parent, and if that is the shell of `npx`, of its parent, which is known on Linux. */
+function findAncestors(): string {
+  const { ppid } = process;
+  try {
+    const stat = process.getBuiltinModule("node:fs").readFileSync(`/proc/${ppid}/stat`, "latin1");
+    // `4711 (sh) S 4710 …`
+    const [, parent = ""] = /^\d+ \((?:ba|da|a|z)?sh\) \S (\d+) /.exec(stat) ?? [];
+    return `${ppid} ${parent}`;
+  } catch {
+    return String(ppid);
+  }
+}
+
 if (Number.parseInt(process.versions.node, 10) >= MIN_NODE) {
   // Write access to this folder is write access to the program. A service without it starts without a cache.
   const { enableCompileCache } = await import("node:module");
@@ -34,6 +53,7 @@ if (Number.parseInt(process.versions.node, 10) >= MIN_NODE) {
     if (!isListening) {
       for (const signal of ["SIGTERM", "SIGINT"]) process.on(signal, onSignal);
       process.on("SIGHUP", () => (process.stdin.isTTY ? onSignal() : hangUp()));
+      if (process.env["npm_command"] === "exec") stopWithParent(onSignal);
     }
     isListening = true;
     return stop.signal;

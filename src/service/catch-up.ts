@@ -1,3 +1,4 @@
+import { toCommand } from "../core/shared/text/command.ts";
 import { HOUR_MS } from "../core/shared/time.ts";
 import { type CatchUp, type CatchUpResult, runCatchUp } from "./catch-up-run.ts";
 import { findVendor } from "../core/ports/vendor.ts";
@@ -189,7 +190,7 @@ export function createCatchUps(parts: Parts, { requireReady, receive, alerts }: 
     const [failure] = failures;
     log.info("caught up", { step: "catch-up", hook, repeated, failed, left, why: failure?.message });
     const told = [
-      ...(left > 0 ? [`${left} events are left: run \`webhooks events catch-up ${preset}\` again.`] : []),
+      ...(left > 0 ? [`${left} events are left: run \`${toCommand("events catch-up", preset)}\` again.`] : []),
       ...(failed > 0 ? [`${failed} events cannot be got again.`] : []),
       ...notes,
     ];

@@ -1,3 +1,4 @@
+import { toCommand } from "../../core/shared/text/command.ts";
 import type { CallToolResult } from "@modelcontextprotocol/client";
 import type { FromSchema } from "json-schema-to-ts";
 import path from "node:path";
@@ -171,7 +172,7 @@ export const LOCK_RULES = {
 /** The operator has accepted another text than the server has now. */
 function toChanged(set: string, call: string, isOffered: boolean): CallResult {
   const what = isOffered ? "differs from what was accepted" : "is no longer offered by its server";
-  const reason = `Not sent: ${set}.${call} ${what}. See: webhooks tools accept ${set}`;
+  const reason = `Not sent: ${set}.${call} ${what}. See: ${toCommand("tools accept", set)}`;
   return { ...toError(reason), isChanged: true };
 }
 

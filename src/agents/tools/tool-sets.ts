@@ -1,3 +1,4 @@
+import { toCommand } from "../../core/shared/text/command.ts";
 import { createHash } from "node:crypto";
 import { EventEmitter } from "node:events";
 import {
@@ -26,13 +27,13 @@ import {
 } from "../../core/ports/tool-set.ts";
 
 function toChanged(fullName: string): ToolAlert {
-  const text = `The call ${toOneLine(fullName)} differs from what was accepted, so it is refused. See: webhooks tools accept ${toolSetOf(fullName)}`;
+  const text = `The call ${toOneLine(fullName)} differs from what was accepted, so it is refused. See: ${toCommand("tools accept", toolSetOf(fullName))}`;
   return { kind: "tool-changed", subject: fullName, text };
 }
 
 function toUnreachable(fullName: string): ToolAlert {
   const set = toolSetOf(fullName);
-  const text = `The tool set ${set} cannot be reached, so its calls fail. See: webhooks tools call ${toOneLine(fullName)}`;
+  const text = `The tool set ${set} cannot be reached, so its calls fail. See: ${toCommand("tools call", fullName)}`;
   return { kind: "tool-unreachable", subject: set, text };
 }
 
@@ -67,7 +68,7 @@ export function openToolSets(made: ReadonlyMap<string, MadeSet>): ToolSets {
       if (!sets.has(set)) return `There is no tool set "${set}" in agents.tools${didYouMean(set, [...sets.keys()])}`;
       if (sets.get(set)?.discover) {
         const what = fullName.includes("*") ? "matches no call in" : "is not in";
-        return `"${fullName}" ${what} tools.lock.json. See what the server offers, and accept it, with \`webhooks tools accept ${set}\`.`;
+        return `"${fullName}" ${what} tools.lock.json. See what the server offers, and accept it, with \`${toCommand("tools accept", set)}\`.`;
       }
       const own = [...calls.keys()].filter((name) => name.startsWith(`${set}.`));
       return `The tool set "${set}" has no call "${fullName.slice(set.length + 1)}"${didYouMean(fullName, own)}`;

@@ -135,8 +135,9 @@ export async function checkRemote({ store, gateway: { publicUrl } }: ResolvedCon
       results.push(problem("gateway.publicUrl", message, "check the DNS name, the proxy and the firewall"));
     }
   }
-  const unchecked = "not compared: neither store.url nor gateway.publicUrl is set";
-  return [...results, clock ?? note("clock", unchecked)];
+  const isAsked = store.postgres !== undefined || publicUrl !== undefined;
+  const unchecked = isAsked ? "nothing answered" : "neither store.url nor gateway.publicUrl is set";
+  return [...results, clock ?? note("clock", `not compared: ${unchecked}`)];
 }
 
 /** `aheadMs`: by how much the clock is ahead of this machine's. */

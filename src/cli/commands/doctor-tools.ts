@@ -1,3 +1,4 @@
+import { toCommand } from "../../core/shared/text/command.ts";
 import { hashCall } from "../../agents/tools/lock.ts";
 import type { OpenSet, ToolSets } from "../../core/ports/open-tool-sets.ts";
 import { DriverError, messageOf } from "../../core/errors.ts";
@@ -27,7 +28,7 @@ async function checkSet(set: string, { calls, discover }: OpenSet): Promise<Chec
     const leftOut = offer.leftOut.map((call) =>
       note(name, toPrintable(`${set}.${call.name} is left out: ${withPeriod(call.reason)}`)),
     );
-    const next = `webhooks tools accept ${set}`;
+    const next = toCommand("tools accept", set);
     const differing = changed.map(({ fullName }) =>
       problem(name, toPrintable(`${fullName} differs from what was accepted, so it is refused`), next),
     );

@@ -1,3 +1,4 @@
+import { toCommand, toWord } from "../../core/shared/text/command.ts";
 import type { Command } from "commander";
 import path from "node:path";
 import { listApiAccesses, listEvents, toHook, toHookUrl } from "../../core/config/presets/api-access.ts";
@@ -109,9 +110,9 @@ function toResult({ file, line, column, key, message }: ConfigProblem): CheckRes
 
 function adviseOn(key: string, message: string): string | undefined {
   if (/could be guessed/.test(message)) {
-    if (/^hooks\.token(\[|$)/.test(key)) return `webhooks token rotate ${DEFAULT_TOKEN}`;
+    if (/^hooks\.token(\[|$)/.test(key)) return toCommand("token rotate", DEFAULT_TOKEN);
     const name = /^hooks\.tokens\.([\w-]+)\.secret/.exec(key)?.[1];
-    return name && `webhooks token rotate ${name}`;
+    return name && toCommand("token rotate", name);
   }
   const variable = /^The environment variable (\w+) is not set/.exec(message)?.[1];
   return variable && `export ${variable}=… where the service starts, or refer to a file: \${file:PATH}`;
@@ -205,7 +206,7 @@ async function checkPlace(
 ): Promise<CheckResult[]> {
   try {
     const [id, ...others] = await hooks.find(url);
-    const register = `webhooks presets enable ${use.written} --register${place === undefined ? "" : ` --place ${place}`}`;
+    const register = `${toCommand("presets enable", use.written)} --register${place === undefined ? "" : ` --place ${toWord(place)}`}`;
     if (id === undefined) return [problem(name, `${vendor.service} has no webhook that posts to ${url}`, register)];
     const { isEnabled, notes } = await hooks.health(id, listEvents(use));
     const found = notes.map((text) => `; ${toPrintable(text)}`).join("");

@@ -18,7 +18,8 @@ import { toTempDir } from "../../core/shared/system/temporary-folder.ts";
 import { silentLog, toPrintable } from "../../core/telemetry/log.ts";
 import { addPair, addServiceOptions, EXIT_CODES, type ServiceFlags, UsageError } from "../command.ts";
 import { loadServiceConfig, parseJsonOrText, readInput } from "../context.ts";
-import { formatEvent } from "../format.ts";
+import { formatEvent, toExcerpt } from "../format.ts";
+import { toCommand } from "../../core/shared/text/command.ts";
 import { type CliIo, print, printError, printJson, style } from "../io.ts";
 import { BUILT_IN_HOOKS } from "../../core/types.ts";
 import {
@@ -73,13 +74,30 @@ async function send(hook: string, named: string | undefined, flags: SendFlags, i
   if (!response.ok || event?.status === "failed" || event?.status === "dead") io.exitCode = EXIT_CODES.failed;
   // A handshake may be answered with a text.
   const answer = parseJsonOrText(text);
-  if (flags.json) return printJson(io, { status, body: answer, event });
+  if (flags.json) return printJson(io, { status, eventId: eventId ?? undefined, body: answer, event });
   print(io, style(response.ok ? "green" : "red", `${status} ${response.statusText}`));
   if (text !== "") print(io, toPrintable(JSON.stringify(answer, undefined, 2)));
   const guess = status === 404 ? didYouMean(hook, listHooks(read)) : "";
   if (guess !== "") printError(io, `There is no hook "${hook}"${guess}`);
   if (event) print(io, "", ...formatEvent(event, { maxPayloadLines: 0 }));
+  else if (response.ok && eventId) print(io, ...describeNext(eventId, toObject(answer)));
 }
+
+/** The event, and what it starts, as far as the answer says so. */
+function describeNext(eventId: string, answer: Record<string, unknown>): string[] {
+  const { sessionKey, mode, actions } = answer;
+  const all = Array.isArray(actions) ? actions.map(toObject) : [{ sessionKey, mode }];
+  const starts = all.flatMap((action) => {
+    if (action["sessionKey"] !== undefined)
+      return [`a turn in the session ${toExcerpt(String(action["sessionKey"]), 80)}`];
+    return action["mode"] === undefined ? [] : [`a wake (${String(action["mode"])})`];
+  });
+  const more = starts.length > MAX_STARTS ? [`${starts.length - MAX_STARTS} more`] : [];
+  const what = starts.length === 0 ? "" : ` starts ${[...starts.slice(0, MAX_STARTS), ...more].join(", ")}`;
+  return [`Event ${eventId}${what}.`, style("dim", toCommand("events show", eventId))];
+}
+
+const MAX_STARTS = 3;
 
 function findSample(
   hook: string,

@@ -1,3 +1,4 @@
+import { toCommand } from "../../core/shared/text/command.ts";
 import type { Command } from "commander";
 import { ConfigError, DriverError } from "../../core/errors.ts";
 import { openDrivers } from "../../service/runtime/open-drivers.ts";
@@ -110,7 +111,7 @@ function listCalls(sets: ToolSets, { json }: ConfigFlags, io: CliIo): void {
   }));
   print(io, ...formatTable(rows, "No calls: add a tool set to agents.tools."));
   print(io, ...leftOut.map(({ call, reason }) => toPrintable(describeLeftOut(call, reason))));
-  for (const name of empty) print(io, `No call of "${name}" is accepted yet: webhooks tools accept ${name}`);
+  for (const name of empty) print(io, `No call of "${name}" is accepted yet: ${toCommand("tools accept", name)}`);
 }
 
 function showCall({ fullName, description, input, audience }: OpenCall, { json }: ConfigFlags, io: CliIo): void {

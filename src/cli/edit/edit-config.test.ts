@@ -46,6 +46,23 @@ describe("a change in JSON5 follows the style of the file", () => {
     expect(() => JSON.parse(editConfig("x.json", '{\n  "b": {\n    "c": 1\n  }\n}', [set("a", MAIL)]))).not.toThrow();
   });
 
+  test("a list on one line that becomes too long gets a line for each item, unless it has comments", () => {
+    const add: Change = {
+      kind: "add",
+      path: ["hooks", "presets"],
+      value: { use: "stripe", with: { secret: "x".repeat(30) } },
+    };
+    const stripe = `{ use: "stripe", with: { secret: "${"x".repeat(30)}" } }`;
+    const github = '{ use: "github", with: { secret: "${GITHUB}" } }';
+    const once = editConfig("x.json5", `{\n  hooks: {\n    presets: ["mail", ${github}],\n  },\n}\n`, [add]);
+    expect(once).toContain(`    presets: [\n      "mail",\n      ${github},\n      {\n        use: "stripe",`);
+    expect(JSON.stringify(parseSource("x.json5", once).value)).toContain('"stripe"');
+    const commented = editConfig("x.json5", `{ hooks: { presets: [/* one */ ${github}] } }`, [add]);
+    expect(commented).toContain(`[/* one */ ${github}, ${stripe}]`);
+    const short = editConfig("x.json5", '{ hooks: { presets: ["mail"] } }', [{ ...add, value: "github" }]);
+    expect(short).toBe('{ hooks: { presets: ["mail", "github"] } }');
+  });
+
   test("a long value beside others is written on separate lines", () => {
     const long = { b: "x".repeat(200), c: 1 };
     expect(editConfig("x.json5", "{ a: { z: 1 } }\n", [{ kind: "add", path: ["a", "y"], value: long }])).toBe(

@@ -139,12 +139,38 @@ function insertItem(document: Json5Document, node: Container, index: number, ren
   if (index < items.length) return [insertion(from, hasOwnLine ? `${item},\n${indent}` : `${item}, `)];
 
   const comma = commaAfter(document, neighbor)?.to;
+  const isLong = lineBefore(text, to).trimStart().length + item.length > MAX_LINE;
+  if (!hasOwnLine && isLong && isPlainList(document, node)) return splitLines(document, node, renderItem);
   if (!hasOwnLine) return [comma === undefined ? insertion(to, `, ${item}`) : insertion(comma, ` ${item},`)];
   // A comment on the last line belongs to the last item.
   const end = afterComments(document, comma ?? to);
   const line = `\n${indent}${item}`;
   if (comma !== undefined) return [insertion(end, `${line},`)];
   return end === to ? [insertion(to, `,${line}`)] : [insertion(to, ","), insertion(end, line)];
+}
+
+/** On one line, without comments. */
+function isPlainList({ text, tokens }: Json5Document, node: Container): boolean {
+  const { from, to } = rangeOf(node);
+  const isInside = ({ loc }: Token): boolean => loc.start.offset > from && loc.start.offset < to;
+  return (
+    node.type === "Array" &&
+    !text.slice(from, to).includes("\n") &&
+    !tokens.some((one) => isComment(one) && isInside(one))
+  );
+}
+
+/** A list on one line that becomes too long: each item gets its own line. */
+function splitLines({ text, style }: Json5Document, node: Container, renderItem: Render): Splice[] {
+  const { from, to } = rangeOf(node);
+  const outer = indentOf(text, from);
+  const indent = outer + style.unit;
+  const items = itemsOf(node).map((item) => {
+    const range = rangeOf(item);
+    return text.slice(range.from, range.to);
+  });
+  const lines = [...items, renderItem(indent)].join(`,\n${indent}`) + (style.trailingComma ? "," : "");
+  return [{ from, to, text: `[\n${indent}${lines}\n${outer}]` }];
 }
 
 function renderBeside(renderItem: Render, indent: string): string {
@@ -227,6 +253,8 @@ function isComment({ type }: Token): boolean {
 
 /** A longer list is written over several lines. */
 const MAX_LIST_LENGTH = 80;
+/** A list that would make a longer line gets a line for each item. */
+const MAX_LINE = 80;
 /** A longer item is written over several lines, even beside others. */
 const MAX_BESIDE = 200;
 

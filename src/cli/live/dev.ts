@@ -1,11 +1,12 @@
+import { toCommand } from "../../core/shared/text/command.ts";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import path from "node:path";
 import type { Command } from "commander";
 import type { HooklineService } from "../../service/hookline.ts";
 import { describeError, UsageError } from "../command.ts";
-import { locateConfig, readEnvFile } from "../context.ts";
-import { clearScreen, type CliIo, commandName, print, style } from "../io.ts";
+import { locateConfig } from "../context.ts";
+import { clearScreen, type CliIo, print, style, wrap } from "../io.ts";
 import { saveSample } from "../samples/save.ts";
 import { addServeOptions, serve, type ServeFlags } from "./serve.ts";
 import type { ServeOptions } from "./service.ts";
@@ -13,7 +14,6 @@ import type { LiveView } from "./view.ts";
 
 interface DevFlags extends ServeFlags {
   json: boolean;
-  envFile?: string;
   /** The program, or true for the usual one. */
   tunnel?: string | true;
   register: boolean;
@@ -38,9 +38,8 @@ export function addDev(program: Command, io: CliIo): void {
     .action((flags: DevFlags) => develop(flags, io));
 }
 
-async function develop({ json, envFile, tunnel, register, ...flags }: DevFlags, io: CliIo): Promise<void> {
+async function develop({ json, tunnel, register, ...flags }: DevFlags, io: CliIo): Promise<void> {
   const file = locateConfig(flags.config, io);
-  readEnvFile(envFile, file, io);
   const show = json ? "json" : "lines";
   const onListening: ServeOptions["onListening"] = (service, view, url) =>
     followActions({ service, view, url, flags, io }, json);
@@ -90,7 +89,7 @@ function followActions(session: Session, json: boolean): () => void {
   };
   // `r replay the last request · q quit`
   const keys = Object.entries(actions).map(([key, { name }]) => `${style("bold", key)} ${name}`);
-  print(io, "", keys.join(" · "), "");
+  print(io, "", ...wrap(io, keys, " · "), "");
   return followKeys(io, actions);
 }
 
@@ -104,10 +103,7 @@ async function save(id: string, { service, flags, io }: Session): Promise<void> 
   if (!event) return;
   const { name, files, failure } = await saveSample(event, { config: flags.config }, io);
   print(io, `saved ${files.map((file) => path.relative(io.cwd, file)).join(", ")}`);
-  print(
-    io,
-    style("dim", failure === undefined ? `${commandName(io)} test ${name}` : `It has no expected action: ${failure}`),
-  );
+  print(io, style("dim", failure === undefined ? toCommand("test", name) : `It has no expected action: ${failure}`));
 }
 
 interface KeyAction {

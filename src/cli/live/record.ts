@@ -1,3 +1,4 @@
+import { toCommand, toWord } from "../../core/shared/text/command.ts";
 import type { Command } from "commander";
 import { writeFileSync } from "node:fs";
 import path from "node:path";
@@ -6,7 +7,7 @@ import type { RecordingTimeline } from "../../operator/views.ts";
 import { toPrintable } from "../../core/telemetry/log.ts";
 import { createFolder } from "../../core/shared/system/files.ts";
 import { addServiceOptions, type ServiceFlags } from "../command.ts";
-import { type CliIo, commandName, print, printJsonLine, style } from "../io.ts";
+import { type CliIo, print, printJsonLine, style } from "../io.ts";
 import { createOperatorClient } from "../operator-client.ts";
 
 type RecordFlags = ServiceFlags & { to?: string };
@@ -44,9 +45,9 @@ async function record(wanted: string, flags: RecordFlags, io: CliIo): Promise<vo
     if (signal.aborted || Date.now() > Date.parse(endsAt)) break;
     await delay(POLL_MS, undefined, { signal }).catch(() => undefined);
   }
-  const samples = files.map((file) => ` --sample ${path.relative(io.cwd, file)}`).join("");
+  const samples = files.map((file) => ` --sample ${toWord(path.relative(io.cwd, file))}`).join("");
   if (!flags.json && samples !== "")
-    print(io, "", "Build a mapping from them:", `  ${commandName(io)} transform new ${hook}${samples}`);
+    print(io, "", "Build a mapping from them:", `  ${toCommand("transform new", hook)}${samples}`);
 }
 
 const MAX_SHOWN = 2000;

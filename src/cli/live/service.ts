@@ -7,7 +7,7 @@ import { settlesWithin } from "../../core/shared/time.ts";
 import { dropFirstChild } from "../../core/transforms/sandbox/prepare.ts";
 import { BUILT_IN_HOOKS } from "../../core/types.ts";
 import { formatCount } from "../format.ts";
-import { type CliIo, print, printJsonLine, style } from "../io.ts";
+import { type CliIo, print, printJsonLine, style, wrapWords } from "../io.ts";
 import { createLiveView, type LiveView, readMessages } from "./view.ts";
 
 export interface ServeOptions {
@@ -52,7 +52,8 @@ export async function runService(
     if (json) printJsonLine(io, { url, hooksUrl });
     else {
       print(io, `Hookline ${packageVersion()}, configured by ${file}`);
-      if (show) print(io, ...describeRuntime(hookline.runtime(), hooksUrl ?? url));
+      const about = show ? describeRuntime(hookline.runtime(), hooksUrl ?? url) : [];
+      print(io, ...about.flatMap((line) => wrapWords(io, line, " ".repeat(10))));
       print(io, `Listening on ${url}`, ...otherUrls(hookline.runtime().config.gateway.host, url));
     }
     io.onHangup?.(() => void hookline.reload("SIGHUP").catch(() => undefined));

@@ -1,3 +1,4 @@
+import { toCommand } from "../../core/shared/text/command.ts";
 import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
 import { type ConfigProblem, toSentence } from "../../core/errors.ts";
@@ -7,7 +8,7 @@ import type { ReloadCause } from "../../service/runtime/reload.ts";
 import { parseObject, toText } from "../../core/shared/json.ts";
 import { toPrintable } from "../../core/telemetry/log.ts";
 import { formatCount, formatDuration, formatLog, formatOutcome, toExcerpt } from "../format.ts";
-import { type CliIo, print, printJsonLine, style } from "../io.ts";
+import { type CliIo, print, printJsonLine, style, wrapWords } from "../io.ts";
 
 /** A turn that takes longer is announced before it ends, and an event whose answer takes longer is shown without it. */
 const SLOW_MS = 1000;
@@ -67,6 +68,10 @@ export function createLiveView({ io, read, json = false, isWanted = () => true }
     close: showWaiting,
   };
 
+  function printLines(lines: string[]): void {
+    print(io, ...lines.flatMap((line) => wrapWords(io, line, INDENT)));
+  }
+
   function takeAnswer(answer: AnswerView): void {
     const hint = hints.get(answer.id);
     if (answer.error && hint !== undefined) answer.error.message += ` (${hint})`;
@@ -80,7 +85,8 @@ export function createLiveView({ io, read, json = false, isWanted = () => true }
 
   function showReload({ config: { generation }, lastReloadError, changed, ms }: ReloadView): void {
     const reload = { generation, changed, ms, problems: lastReloadError?.problems ?? [] };
-    print(io, ...(json ? [JSON.stringify({ reload })] : describeReload(reload)));
+    if (json) printJsonLine(io, { reload });
+    else printLines(describeReload(reload));
   }
 
   function enqueue(id: string, isSlow: boolean): void {
@@ -118,9 +124,12 @@ export function createLiveView({ io, read, json = false, isWanted = () => true }
     if (event) latest = id;
     if (json) return printJsonLine(io, toRecord(event, answer));
     const durationMs = inProgress ? undefined : (event?.durationMs ?? answer?.durationMs);
-    print(io, ...toLines(lines, durationMs));
+    printLines(toLines(lines, durationMs));
   }
 }
+
+/** Indented as the lines below a request are. */
+const INDENT = " ".repeat(9);
 
 function remember<Value>(map: Map<string, Value>, id: string, value: Value): void {
   map.set(id, value);
@@ -161,7 +170,7 @@ function describeEvent(event: EventTimeline): string[] {
     ...warnings.map((warning) => style("yellow", toPrintable(warning))),
     ...formatLog(log),
     ...(error?.detail === undefined ? [] : toPrintable(error.detail).split("\n")),
-    ...(isFailure ? [style("dim", `webhooks events show ${id}`)] : []),
+    ...(isFailure ? [style("dim", toCommand("events show", id))] : []),
   ];
 }
 
@@ -185,7 +194,7 @@ function describeReload({
 function toLines([line, ...details]: string[], durationMs: number | undefined): string[] {
   const clock = style("dim", new Date().toTimeString().slice(0, 8));
   const time = durationMs === undefined ? "" : style("dim", `  ${formatDuration(durationMs)}`);
-  return [`${clock} ${line}${time}`, ...details.map((detail) => `         ${detail}`.trimEnd())];
+  return [`${clock} ${line}${time}`, ...details.map((detail) => `${INDENT}${detail}`.trimEnd())];
 }
 
 /** A message of the live stream. `data` is JSON. */

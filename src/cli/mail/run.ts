@@ -1,3 +1,4 @@
+import { toCommand } from "../../core/shared/text/command.ts";
 import { once } from "node:events";
 import { didYouMean } from "../../core/shared/text/text.ts";
 import type { ResolvedConfig } from "../../core/config/resolved-config.ts";
@@ -150,7 +151,7 @@ function printLine(io: CliIo, place: string, text: string): void {
 function describeMail({ mail, response, setAside }: ProcessedMail): string[] {
   const { status, code, eventId } = response;
   const answer = toExcerpt([status, code].filter(Boolean).join(" "));
-  const replay = eventId ? `; replay it with \`webhooks events replay ${toExcerpt(eventId)}\`` : "";
+  const replay = eventId ? `; replay it with \`${toCommand("events replay", eventId)}\`` : "";
   const result = setAside ? style("red", `set aside: ${answer}${replay}`) : style("green", answer);
   return [toExcerpt(mail.from), toExcerpt(mail.subject) || style("dim", "(no subject)"), result];
 }

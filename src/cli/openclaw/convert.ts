@@ -1,3 +1,4 @@
+import { toCommand } from "../../core/shared/text/command.ts";
 import { ConfigError } from "../../core/errors.ts";
 import { readPath, toObject, toObjects, toText, withoutUndefined } from "../../core/shared/json.ts";
 import { convertChannels } from "./convert-channels.ts";
@@ -88,7 +89,7 @@ function convertGmail(conversion: Conversion, mappings: Fields[], prefixes: stri
   if (!known && account === undefined) return {};
   const isMapped = mappings.some((mapping) => toObject(mapping["match"])["path"] === "gmail");
   const address = typeof account === "string" ? account : "<address>";
-  const setup = `\`webhooks mail setup --address ${address}\` watches the mailbox without gog, Pub/Sub and Tailscale.`;
+  const setup = `\`${toCommand("mail setup --address", address)}\` watches the mailbox without gog, Pub/Sub and Tailscale.`;
   const presets = ["hooks", "presets"];
   if (known && !isMapped) {
     decide(conversion, [...presets, 1], `OpenClaw's watcher posts here. ${setup} Then remove this entry.`);

@@ -1,3 +1,4 @@
+import { toCommand } from "../../core/shared/text/command.ts";
 import type { Command } from "commander";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
@@ -15,7 +16,7 @@ import {
   UsageError,
 } from "../command.ts";
 import { formatEvent, formatEvents } from "../format.ts";
-import { type CliIo, commandName, listFiles, print, printJson, printWarnings, style } from "../io.ts";
+import { type CliIo, listFiles, print, printJson, printWarnings, style } from "../io.ts";
 import {
   addAnswer,
   createOperatorClient,
@@ -117,7 +118,7 @@ async function saveEvent(start: string | undefined, flags: SaveFlags, io: CliIo)
   if (flags.json) return printJson(io, { ok: true, name, files, failure });
   print(io, "Written:", ...listFiles(io, files));
   if (failure !== undefined) printWarnings(io, [`it has no expected action: ${failure}`]);
-  print(io, "", "Run it:", `  ${commandName(io)} test ${name}`);
+  print(io, "", "Run it:", `  ${toCommand("test", name)}`);
 }
 
 function requireStart(start: string | undefined, { last }: { last: boolean }): string {

@@ -54,7 +54,9 @@ async function importOpenClaw(named: string | undefined, flags: ImportFlags, io:
   if (!flags.print) {
     writePlan({ file, before: undefined, after: plain, secretFiles, newFiles: transforms.files });
     const { problems } = await tryRuntime(file, io);
-    decisions.push(...problems.map(({ key = "", message }): [string, string] => [key, `webhooks check: ${message}`]));
+    decisions.push(
+      ...problems.map(({ key = "", message }): [string, string] => [key, `\`webhooks check\`: ${message}`]),
+    );
   }
   const text = addComments(file, plain, decisions);
   if (!flags.print) replaceFile(file, text, { expected: plain });

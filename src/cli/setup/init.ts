@@ -24,7 +24,8 @@ import { PACKAGE_ROOT } from "../../core/shared/system/package.ts";
 import { toPrintable } from "../../core/telemetry/log.ts";
 import { addItem } from "../command.ts";
 import { locateNewConfig, searchPresets } from "../context.ts";
-import { type CliIo, commandName, listFiles, print, printJsonLine, style } from "../io.ts";
+import { type CliIo, commandName, listFiles, nameCommands, print, printJsonLine, style } from "../io.ts";
+import { toCommand } from "../../core/shared/text/command.ts";
 import { confirmWrite, openTerminal, readPlan, runChange, showChange } from "./change.ts";
 import { type Answers, askAnswers } from "./init-answers.ts";
 import { askOptions, toUrl } from "./presets.ts";
@@ -199,8 +200,15 @@ function printReport({ written, kept, notes, next }: InitReport, io: CliIo): voi
   if (written.length > 0) print(io, "Written:", ...listFiles(io, written));
   if (kept.length > 0) print(io, "Kept as it was:", ...listFiles(io, kept));
   for (const note of notes) print(io, "", toPrintable(note));
-  const width = Math.max(...next.map(({ command }) => command.length));
-  print(io, "", "Next:", ...next.map(({ command, purpose }) => `  ${command.padEnd(width)}  ${style("dim", purpose)}`));
+  print(io, "", "Next:", ...next.flatMap((step) => describeStep(step, next, io)));
+}
+
+/** A step on one line if all steps fit the terminal, else its purpose below the command. */
+function describeStep({ command, purpose }: NextStep, steps: NextStep[], io: CliIo): string[] {
+  const width = Math.max(...steps.map((step) => step.command.length));
+  const fits = steps.every((step) => width + step.purpose.length + 4 <= (io.stdout.columns ?? Infinity));
+  if (fits) return [`  ${command.padEnd(width)}  ${style("dim", purpose)}`];
+  return [`  ${command}`, style("dim", `    ${purpose}`)];
 }
 
 /** Keeps the tokens out of version control. Returns the file if it was changed. */
@@ -236,21 +244,21 @@ function describeSender(preset: PresetPlace, { file, after }: ConfigPlan, target
 
 /** Serve, post a sample, look or go on. */
 function listNext(preset: PresetPlace | undefined, hasExample: boolean, io: CliIo): NextStep[] {
-  const step = (args: string, purpose: string): NextStep => ({ command: `${commandName(io)} ${args}`, purpose });
+  const step = (command: string, purpose: string, ...values: string[]): NextStep => ({
+    command: nameCommands(io, toCommand(command, ...values)),
+    purpose,
+  });
   const ofPreset = preset === undefined ? undefined : findPresetSample(preset, io.cwd);
-  const ofExample = hasExample ? `${EXAMPLE} transforms/${EXAMPLE}.samples/problem.json` : undefined;
-  const sample = ofPreset === undefined ? ofExample : `${preset?.name} ${ofPreset}`;
+  const ofExample = hasExample ? [EXAMPLE, `transforms/${EXAMPLE}.samples/problem.json`] : undefined;
+  const sample = preset === undefined || ofPreset === undefined ? ofExample : [preset.name, ofPreset];
   return [
     step("dev", "serves the hooks and shows each request; keep it open"),
     sample === undefined
       ? step("check", "shows what is configured")
-      : step(`send ${sample}`, "in a second terminal: posts a sample as its sender would"),
+      : step("send", "in a second terminal: posts a sample as its sender would", ...sample),
     preset === undefined
       ? step("events show --last", "shows everything about the last request")
-      : step(
-          `transform new ${preset.name} --from-event last`,
-          "writes code of your own for its events, with their type",
-        ),
+      : step("transform new --from-event last", "writes code of your own for its events, with their type", preset.name),
   ];
 }
 

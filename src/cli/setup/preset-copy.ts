@@ -1,3 +1,4 @@
+import { toCommand } from "../../core/shared/text/command.ts";
 import { trimSlashes } from "../../core/shared/text/text.ts";
 import { globSync, readFileSync } from "node:fs";
 import path from "node:path";
@@ -23,7 +24,7 @@ import { readOwn } from "../../core/shared/json.ts";
 import type { ConfigFlags } from "../command.ts";
 import { locateConfig } from "../context.ts";
 import { formatCount } from "../format.ts";
-import { type CliIo, commandName, listFiles, print, printJson, printWarnings } from "../io.ts";
+import { type CliIo, listFiles, print, printJson, printWarnings } from "../io.ts";
 
 export interface CopyFlags extends ConfigFlags {
   path?: string;
@@ -58,7 +59,7 @@ export async function copyPreset(preset: PresetPlace, flags: CopyFlags, io: CliI
     `${place}: ${formatCount(mappings.length, "mapping")} added to hooks.mappings${removed}`,
     ...listFiles(io, own),
     `  ${formatCount(files.length - own.length, "file")} of samples, which this runs:`,
-    `  ${commandName(io)} test ${hook}`,
+    `  ${toCommand("test", hook)}`,
   );
   if (!mappings.some((mapping) => mapping["auth"])) {
     print(io, "Its requests need the hook token: set auth on the mappings if the sender signs.");

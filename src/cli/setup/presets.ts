@@ -1,6 +1,9 @@
+import { toCommand } from "../../core/shared/text/command.ts";
 import { trimSlashes } from "../../core/shared/text/text.ts";
 import type { Command } from "commander";
-import { dirname, relative } from "node:path";
+import { existsSync } from "node:fs";
+import { dirname, relative, resolve } from "node:path";
+import { readEnvFile } from "../../core/config/env-file.ts";
 import {
   createPresetSecret,
   findUses,
@@ -20,7 +23,15 @@ import { ConfigError, toSentence } from "../../core/errors.ts";
 import { findVendor, type Vendors } from "../../core/ports/vendor.ts";
 import { showHookId } from "../../vendors/kit/subscriptions.ts";
 import { readOwn, toObject, toText } from "../../core/shared/json.ts";
-import { addConfigOptions, addPair, addWriteOptions, CONFIG_HELP, PRESET_HELP, UsageError } from "../command.ts";
+import {
+  addConfigOptions,
+  addPair,
+  addWriteOptions,
+  CONFIG_HELP,
+  locateEnvFile,
+  PRESET_HELP,
+  UsageError,
+} from "../command.ts";
 import { loadConfig, locateNewConfig, parseJsonOrText, readSecret, searchPresets } from "../context.ts";
 import { type CliIo, print, printJson, printJsonLine, printWarnings, style } from "../io.ts";
 import { applyPlan, loadPlan, openTerminal, plainChange, printWritten, readPlan, runChange } from "./change.ts";
@@ -179,7 +190,7 @@ async function enablePreset(given: string, flags: EnableFlags, io: CliIo): Promi
 function describeByHand({ name, folder, written }: PresetPlace, url: string, vendors: Vendors): string[] {
   const vendor = findVendor(vendors, name);
   if (!vendor?.describeSetup)
-    return [`The webhook of ${name} cannot be registered by an API. See \`webhooks presets show ${written}\`.`];
+    return [`The webhook of ${name} cannot be registered by an API. See \`${toCommand("presets show", written)}\`.`];
   // Without gateway.publicUrl, it has a placeholder in place of the host.
   if (!URL.canParse(url)) throw refuseUnknownUrl();
   const { events } = readPreset(folder).preset;
@@ -222,9 +233,25 @@ async function disablePreset(given: string, flags: EnableFlags, io: CliIo): Prom
   const plan = planChanges(target, [{ kind: "remove", path: use.at }], { secretFiles: new Map() });
   await loadPlan(plan, io);
   const written = await applyPlan(plan, flags, io);
-  if (flags.json) printJsonLine(io, { ok: true, file: plan.file, written, removed, diff: plainChange(plan) });
-  else if (written) printWritten(plan, io);
-  else print(io, "Nothing was written.");
+  const left = listSecrets(use.with);
+  if (flags.json) {
+    return printJsonLine(io, { ok: true, file: plan.file, written, removed, diff: plainChange(plan), left });
+  }
+  if (!written) return print(io, "Nothing was written.");
+  printWritten(plan, io);
+  if (left.length === 0) return;
+  print(io, "Left where they are, to be deleted if nothing else uses them:", ...left.map((place) => `  ${place}`));
+
+  /** The variables and files that the preset's use has named, with their places. */
+  function listSecrets(options: Record<string, unknown>): string[] {
+    const envFile = locateEnvFile(flags, io);
+    const names = [...JSON.stringify(options).matchAll(/\$\{(?:file:([^}]+)|([A-Za-z_]\w*)[^}]*)\}/g)];
+    return names.flatMap(([, file, variable = ""]) => {
+      if (file !== undefined) return [relative(io.cwd, resolve(dirname(target.file), file))];
+      const isThere = existsSync(envFile) && variable in readEnvFile(envFile);
+      return [isThere ? `${variable} in ${relative(io.cwd, envFile)}` : `the environment variable ${variable}`];
+    });
+  }
 }
 
 function readOptions(flags: Pick<EnableFlags, "events" | "with">): Record<string, unknown> {

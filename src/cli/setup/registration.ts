@@ -23,8 +23,9 @@ import { planRegistration, type RegistrationPlan, runRegistration } from "./regi
 import { showHookId } from "../../vendors/kit/subscriptions.ts";
 import { readOwn, toObject, toText } from "../../core/shared/json.ts";
 import { replaceFile } from "../../core/shared/system/files.ts";
-import { EXIT_CODES, UsageError } from "../command.ts";
-import { locateNewConfig, readEnvFile, readSecret } from "../context.ts";
+import { EXIT_CODES, locateEnvFile, UsageError } from "../command.ts";
+import { toCommand } from "../../core/shared/text/command.ts";
+import { locateNewConfig, readSecret } from "../context.ts";
 import { type CliIo, print, printError, printJsonLine, printWarnings } from "../io.ts";
 import { confirmWrite, loadPlan, openTerminal, plainChange, printWritten, showChange } from "./change.ts";
 import { openSenders, type RegisterCommand, type RegisterFlags, type Registrar, type Sender } from "./sender.ts";
@@ -136,7 +137,8 @@ async function getSecret(
 }
 
 /** In this order, whatever ends the command can be continued: no webhook is made whose secret is not on disk. */
-async function execute(registration: Registration, { vendor, flags: { json }, io }: RegisterCommand): Promise<void> {
+async function execute(registration: Registration, { vendor, flags, io }: RegisterCommand): Promise<void> {
+  const { json } = flags;
   const { plan, hooks, steps, wanted, variable, secretFile, toStore, isStored, unfinished, envFile, actions } =
     registration;
   const { file } = plan;
@@ -156,7 +158,7 @@ async function execute(registration: Registration, { vendor, flags: { json }, io
     const { id, notes } = await runRegistration(steps, hooks, wanted, store);
     const isNewSecret = toStore !== undefined || isMade;
     const isSet = variable !== undefined && isNewSecret;
-    const restart = isSet ? [describeRestart(variable, path.relative(io.cwd, envFile))] : [];
+    const restart = isSet ? [describeRestart(variable, flags.envFile && path.relative(io.cwd, envFile))] : [];
     if (json) {
       return printJsonLine(io, { ok: true, file, written: true, url, id, actions, notes, restart: restart[0] });
     }
@@ -205,8 +207,7 @@ export async function unregisterPreset(command: RegisterCommand): Promise<string
 /** The configuration and the file with its variables, which the command has read. */
 function readPlace(flags: RegisterFlags, io: CliIo): { target: Target; envFile: string } {
   const file = locateNewConfig(flags.config, io);
-  const envFile = readEnvFile(flags.envFile, file, io);
-  return { target: readTarget(file, io.env), envFile };
+  return { target: readTarget(file, io.env), envFile: locateEnvFile(flags, io) };
 }
 
 /** Where the webhook is to be: as it is given, or the one entry of the configuration that names a place. */
@@ -305,6 +306,7 @@ function describePlace(service: string, place: string | undefined): string {
   return `At ${service}${place === undefined ? "" : ` (${place})`}:`;
 }
 
-function describeRestart(variable: string, envFile: string): string {
-  return `Restart the service, so that it reads ${variable}: \`webhooks serve --env-file ${envFile}\`. \`webhooks dev\` reads .env beside the configuration.`;
+function describeRestart(variable: string, envFile: string | undefined): string {
+  const command = envFile === undefined ? "" : `: \`${toCommand("serve --env-file", envFile)}\``;
+  return `Restart the service, so that it reads ${variable}${command}.`;
 }

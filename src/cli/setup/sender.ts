@@ -1,3 +1,4 @@
+import { toCommand } from "../../core/shared/text/command.ts";
 import { findUse, listApiAccesses, toApiAccess, toHook, toHookUrl } from "../../core/config/presets/api-access.ts";
 import { type ConfigPlan, isReference } from "../edit/plan.ts";
 import type { ReadConfig } from "../../core/config/load.ts";
@@ -103,7 +104,7 @@ export function connectStored(use: PresetUse, { config, drivers }: Configured, t
 export function refuseUnused({ name, written }: PresetPlace, file: string | undefined, hooks: string[]): ConfigError {
   const message =
     hooks.length === 0
-      ? `The preset "${name}" is not used. Add it with \`webhooks presets enable ${written}\`.`
+      ? `The preset "${name}" is not used. Add it with \`${toCommand("presets enable", written)}\`.`
       : `The preset "${name}" is used for other hooks. Name one with --path: ${hooks.join(", ")}.`;
   return new ConfigError([{ file, message }]);
 }

@@ -1,3 +1,4 @@
+import { toCommand } from "../../core/shared/text/command.ts";
 import type { Command } from "commander";
 import { existsSync } from "node:fs";
 import path from "node:path";
@@ -41,7 +42,7 @@ async function rotate(name: string, flags: TokenFlags, io: CliIo): Promise<void>
   const { file } = target;
   const { at, count } = findToken(target, name);
   if (count > 1) {
-    const message = `The token has ${count} secrets already. Run \`webhooks token drop ${name}\` when its senders have the first one.`;
+    const message = `The token has ${count} secrets already. Run \`${toCommand("token drop", name)}\` when its senders have the first one.`;
     throw new ConfigError([{ file, key: toKeyPath(at), message }]);
   }
   const made = createSecret();
@@ -57,7 +58,7 @@ async function rotate(name: string, flags: TokenFlags, io: CliIo): Promise<void>
   printWritten(plan, io);
   if (secret !== undefined) print(io, "", secret);
   const next = "A running service accepts both secrets from now on. Give its senders the new one, then:";
-  print(io, "", next, `  webhooks token drop ${name}`);
+  print(io, "", next, `  ${toCommand("token drop", name)}`);
 }
 
 /** Removes all secrets of a token but the first. Throws a `ConfigError` if it has only one. */
@@ -66,7 +67,7 @@ async function drop(name: string, flags: TokenFlags, io: CliIo): Promise<void> {
   const { file } = target;
   const { at, count } = findToken(target, name);
   if (count < 2) {
-    const message = `The token has only one secret. Add the next one with \`webhooks token rotate ${name}\`.`;
+    const message = `The token has only one secret. Add the next one with \`${toCommand("token rotate", name)}\`.`;
     throw new ConfigError([{ file, key: toKeyPath(at), message }]);
   }
   const dropped = count - 1;

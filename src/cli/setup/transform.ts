@@ -1,3 +1,4 @@
+import { toCommand } from "../../core/shared/text/command.ts";
 import type { Command } from "commander";
 import { existsSync, readFileSync } from "node:fs";
 import path from "node:path";
@@ -14,7 +15,7 @@ import { isObject, readPath, toKeyPath } from "../../core/shared/json.ts";
 import { didYouMean, trimSlashes } from "../../core/shared/text/text.ts";
 import { addItem, addServiceOptions, type ServiceFlags } from "../command.ts";
 import { locateNewConfig, locateTransforms, readPayload, searchPresets } from "../context.ts";
-import { type CliIo, commandName, listFiles, print, printJson, printWarnings } from "../io.ts";
+import { type CliIo, listFiles, nameCommands, print, printJson, printWarnings } from "../io.ts";
 import { createOperatorClient, readEvent } from "../operator-client.ts";
 import { addValue, createShape, type Shape } from "../reading/shape.ts";
 import { listEvents, type PresetSample, readPresetSamples } from "../samples/sample.ts";
@@ -71,7 +72,10 @@ async function newTransform(given: string, flags: NewFlags, io: CliIo): Promise<
     written.push(...saved.files);
     if (failure !== undefined) printWarnings(io, [`a sample has no expected action: ${failure}`]);
   }
-  const test = `${commandName(io)} test ${flags.dir === undefined ? name : path.relative(io.cwd, folder) || "."}`;
+  const test = nameCommands(
+    io,
+    toCommand("test", flags.dir === undefined ? name : path.relative(io.cwd, folder) || "."),
+  );
   const mapping = plan && toInlineText(plan.shown);
   if (flags.json) {
     const config = isAdded ? target.file : undefined;
@@ -142,7 +146,7 @@ async function readPresetEvent(flags: NewFlags, io: CliIo): Promise<PresetEvent 
   const samples = readPresetSamples(folder);
   const known = listEvents(readPreset(folder).preset, samples);
   if (event !== undefined && !known.includes(event)) {
-    const otherwise = `; \`webhooks presets show ${preset}\` lists its events`;
+    const otherwise = `; \`${toCommand("presets show", preset)}\` lists its events`;
     throw refuse(`The preset "${name}" has no event "${event}"${didYouMean(event, known, otherwise)}`);
   }
   return { ...place, event, samples: samples.filter((one) => event === undefined || one.event === event) };

@@ -1,3 +1,4 @@
+import { toCommand } from "../../core/shared/text/command.ts";
 import { isSender } from "../../core/types.ts";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Command } from "commander";
@@ -105,7 +106,7 @@ async function askForTest(use: PresetUse, read: Configured): Promise<string> {
     const found = await Promise.all(places.map(async ({ hooks }) => ({ hooks, id: (await hooks.find(url))[0] })));
     const { hooks, id } = found.find((one) => one.id !== undefined) ?? {};
     if (!hooks || id === undefined) {
-      return `${vendor.service} has no webhook that posts to ${url}: register it with \`webhooks presets enable ${use.written} --register\`.`;
+      return `${vendor.service} has no webhook that posts to ${url}: register it with \`${toCommand("presets enable", use.written)} --register\`.`;
     }
     if (!hooks.test) return byHand;
     await hooks.test(id);

@@ -1,3 +1,4 @@
+import { toCommand } from "../shared/text/command.ts";
 import { toVisible } from "../boundary/visible.ts";
 import type { ChannelDriver } from "../ports/channel.ts";
 import type { NewApproval } from "../journal/journal.ts";
@@ -34,7 +35,9 @@ export async function toQuestionText(question: Question, channel: Channel): Prom
   if ((await measure(whole, channel)) <= channel.limit) return { text: whole, canAnswer: question.kind !== "outcome" };
   const { link, code } = question;
   const where =
-    link === undefined ? `\`webhooks approvals show ${code}\`` : `${link} or \`webhooks approvals show ${code}\``;
+    link === undefined
+      ? `\`${toCommand("approvals show", code)}\``
+      : `${link} or \`${toCommand("approvals show", code)}\``;
   const note = `What it is about does not fit into one message. See it and answer it here only: ${where}`;
   return { text: join(toTitle(question), [note], toAbout(question), []), canAnswer: false };
 }
@@ -78,10 +81,10 @@ function toAnswers({ kind, code, endsAt, takesMessages, link }: Question): strin
   const until =
     endsAt === undefined ? "" : ` until ${new Date(endsAt).toISOString().slice(0, 16).replace("T", " ")} UTC`;
   const page = link === undefined ? [] : [`On the page: ${link}`];
-  if (kind === "outcome") return [`Say what became of it: \`webhooks approvals settle ${code}\``, ...page];
+  if (kind === "outcome") return [`Say what became of it: \`${toCommand("approvals settle", code)}\``, ...page];
   const answer = takesMessages
     ? `\`approve ${code}\` or \`deny ${code} because …\``
-    : `\`webhooks approvals approve ${code}\` or \`webhooks approvals deny ${code}\``;
+    : `\`${toCommand("approvals approve", code)}\` or \`${toCommand("approvals deny", code)}\``;
   return [`Answer${until} with ${answer}`, ...page];
 }
 

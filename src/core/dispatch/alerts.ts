@@ -1,3 +1,4 @@
+import { toCommand } from "../shared/text/command.ts";
 import { splitText } from "../shared/text/split-text.ts";
 import { setTimeout as delay } from "node:timers/promises";
 import type { AlertKind, AlertRule } from "../config/resolved-config.ts";
@@ -322,10 +323,10 @@ function toQuestionAlert(approval: Approval, state: string): Alert | undefined {
     return decision === undefined ? { kind: "approval-waiting", subject: mapping, text } : undefined;
   }
   if (kind === "outcome") {
-    const text = `Nobody knows whether a call ${about} was executed. See: webhooks approvals show ${code}`;
+    const text = `Nobody knows whether a call ${about} was executed. See: ${toCommand("approvals show", code)}`;
     return { kind: "outcome-unknown", subject: mapping, text };
   }
-  const text = `A ${kind} ${about} waits for a person. See: webhooks approvals show ${code}`;
+  const text = `A ${kind} ${about} waits for a person. See: ${toCommand("approvals show", code)}`;
   return { kind: "approval-waiting", subject: mapping, text };
 }
 

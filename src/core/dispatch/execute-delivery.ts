@@ -155,7 +155,7 @@ async function skip(delivery: ClaimedDelivery, context: DispatchContext, error: 
 function noRoute({ current }: DispatchContext): string {
   return current().channels.size === 0
     ? "no channel is configured: set channels"
-    : `no channel has been used yet, and no recipient on ${FALLBACK_CHANNEL} is known: set channel and to`;
+    : "no channel has been used yet that a reply could follow: set channel and to";
 }
 
 function requireDriver({ channel, to }: Route, context: DispatchContext): ChannelDriver {

@@ -67,7 +67,8 @@ export function createParsers({ readMail, takesText = () => false }: ParserOptio
     if (isXml) return (body) => parseXmlBody(body, charset);
     if (JSON_LINES.test(subtype)) throw unsupported(SEND_AN_ARRAY);
     if (!isJsonType(type) && type.type !== "text") throw unsupported(NEXT_STEP);
-    if (charset !== null && !/^(?:utf-?8|(?:us-)?ascii)$/i.test(charset)) throw unsupported("Send the body in UTF-8.");
+    if (charset !== null && !/^(?:utf-?8|(?:us-)?ascii)$/i.test(charset))
+      throw unsupported(`Send the body in UTF-8${isText ? ", or with its own type: XML as application/xml" : ""}.`);
     return isJsonType(type) ? parseJsonBody : parseTextBody;
   };
 }
@@ -114,15 +115,21 @@ function parseTextBody(body: Buffer): ParsedBody {
   try {
     return parseJsonBody(body);
   } catch (cause) {
-    const text = decodeUtf8(body);
+    // Not every text is in UTF-8.
+    const start = body
+      .subarray(hasMark(body) ? 3 : 0, MAX_START)
+      .toString("latin1")
+      .trimStart();
     // Text that was not meant as JSON has an unsupported type, rather than a syntax error.
-    if (text.trim() === "" || /^\s*["[{]/.test(text)) throw cause;
-    throw new HookError("unsupported_media_type", {
-      message: "The body is text but not JSON. Send JSON, or name the body's own content type.",
-      cause,
-    });
+    if (start === "" || /^["[{]/.test(start)) throw cause;
+    const message = start.startsWith("<")
+      ? "The body looks like XML, but its content type is that of text: send Content-Type: application/xml."
+      : "The body is text but not JSON. Send JSON, or name the body's own content type.";
+    throw new HookError("unsupported_media_type", { message, cause });
   }
 }
+
+const MAX_START = 1000;
 
 function parseFormBody(body: Buffer, charset: string | null): ParsedBody {
   // `curl -d '{…}'` declares a form.

@@ -1,3 +1,4 @@
+import { toCommand } from "../../core/shared/text/command.ts";
 import { setTimeout as delay } from "node:timers/promises";
 import { messageOf } from "../../core/errors.ts";
 import type { Lease, NumberedPublication, Subscription, Unnumbered } from "../../core/journal/journal.ts";
@@ -301,7 +302,7 @@ export function createPublisher(options: McpParts): Publisher {
 
   function raise({ subscription: { id, principal }, progress: { lastError } }: Courier): void {
     log.warn("subscription suspended", { subscription: id, principal, reason: lastError });
-    const text = `The subscription ${id} of ${principal} is suspended (${lastError}). See: webhooks subscriptions show ${id}`;
+    const text = `The subscription ${id} of ${principal} is suspended (${lastError}). See: ${toCommand("subscriptions show", id)}`;
     alerts.raise({ kind: "subscription-suspended", subject: id, text });
   }
 

@@ -165,22 +165,25 @@ export const header: SignatureDefinition<FromSchema<typeof headerSchema>> = {
 
 const shownSchema = objectSchema(["secret"], { secret: SECRET, handshake: HANDSHAKE_OPTION });
 
-export const basic = defineShown({
-  ...SHOWN,
-  header: "authorization",
-  prefix: "Basic ",
-  encoding: "base64",
-  toKey: toBasicKey,
-});
+export const basic = defineShown(
+  {
+    ...SHOWN,
+    header: "authorization",
+    prefix: "Basic ",
+    encoding: "base64",
+    toKey: toBasicKey,
+  },
+  "the secret itself, which is `user:password`",
+);
 export const token = defineShown({ ...SHOWN, header: "authorization", prefix: "Bearer " });
 
 /** A secret in `Authorization`. */
-function defineShown(row: SignatureRow): SignatureDefinition<FromSchema<typeof shownSchema>> {
+function defineShown(row: SignatureRow, signed = SECRET_ITSELF): SignatureDefinition<FromSchema<typeof shownSchema>> {
   const { replay, about } = defineSignature(row);
   return {
     schema: shownSchema,
     replay,
-    about: about && { ...about, handshake: "`handshake`" },
+    about: about && { ...about, signed, handshake: "`handshake`" },
     check: ({ handshake, ...options }) => [...checkSecrets(row, options), ...checkHandshake(handshake)],
     create: ({ handshake, ...options }) => withFixedHandshake(createVerifier(row, options), handshake),
   };

@@ -1,3 +1,4 @@
+import { toCommand } from "../../shared/text/command.ts";
 import { existsSync, globSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { isObject, toObject } from "../../shared/json.ts";
@@ -39,7 +40,7 @@ export function writeConnectSteps({ name, folder, written }: PresetPlace, url: s
     .map((step, index) => step.replace(/^\d+/, String(index + 1)).trimEnd())
     .join("\n")
     .replaceAll(`https://<your host>/hooks/${name}`, url)
-    .replaceAll("the events below", `the events that \`webhooks presets show ${written}\` lists`);
+    .replaceAll("the events below", `the events that \`${toCommand("presets show", written)}\` lists`);
   if (secretFile === undefined || variable === "") return steps;
   return steps
     .replaceAll(`\`${variable}\``, `\`${secretFile}\``)

@@ -2,20 +2,20 @@
 const PLAIN = /^[\w@%+=:,./][\w@%+=:,./-]*$/;
 
 /**
- * A command of this program for a person to type, between backticks. Every text that names one with values is made here:
- * values may come from senders and servers, so each is one word for a shell, on one line, and no option.
+ * A command of this program for a person to type. Every text that names one with values has it from here: values may come
+ * from senders and servers, so each is one word for a shell, on one line, and no option.
  * @param command - the fixed words: `events show`
  */
 export function toCommand(command: string, ...values: string[]): string {
   const words = values.map(toWord);
   const end = values.some((value) => value.startsWith("-")) ? ["--"] : [];
-  return `\`webhooks ${[command, ...end, ...words].join(" ")}\``;
+  return ["webhooks", command, ...end, ...words].join(" ");
 }
 
 /** A value as one word of a POSIX shell. */
 export function toWord(value: string): string {
   if (PLAIN.test(value)) return value;
-  // A backtick would end the text's own, and what is not printed could hide the rest.
+  // A backtick would end a quotation, and a character that is not shown could hide the rest.
   const printable = value.replaceAll(/[`\p{C}\p{Zl}\p{Zp}]/gu, "?");
   return `'${printable.replaceAll("'", String.raw`'\''`)}'`;
 }

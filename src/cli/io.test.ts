@@ -1,0 +1,47 @@
+import { globSync, readFileSync } from "node:fs";
+import path from "node:path";
+import { expect, test } from "vitest";
+import { COMMAND_NAMES } from "./command-list.ts";
+import { commandName, nameCommands, wrap } from "./io.ts";
+
+const src = path.join(import.meta.dirname, "..");
+
+test.each([
+  [{}, "webhooks"],
+  [{ npm_command: "exec" }, "npx hookline"],
+  [{ npm_lifecycle_event: "webhooks" }, "npm run -s webhooks --"],
+])("a text names commands as the person calls them: %j", (env, name) => {
+  expect(commandName({ env })).toBe(name);
+  const text = "See `webhooks events list`, or webhooks tail. Usage: webhooks [options]. See `webhooks --help`.";
+  expect(nameCommands({ env }, text)).toBe(text.replaceAll(/webhooks(?= )/g, name));
+  for (const other of [
+    "delete the webhooks of it",
+    "/etc/webhooks.json5",
+    "/usr/bin/webhooks serve",
+    "my-webhooks serve",
+  ]) {
+    expect(nameCommands({ env }, other)).toBe(other);
+  }
+});
+
+test("every text that names a command with a value has it from toCommand", () => {
+  const direct = new RegExp(
+    `webhooks (?:${COMMAND_NAMES.join("|")})\\b[^"'\`]*\\$\\{|\\$\\{commandName\\(\\w+\\)\\}[^"'\`]*\\$\\{`,
+  );
+  const files = globSync("**/*.ts", { cwd: src }).filter((file) => !file.endsWith(".test.ts"));
+  expect(files.length).toBeGreaterThan(400);
+  const found = files.flatMap((file) =>
+    readFileSync(path.join(src, file), "utf8")
+      .split("\n")
+      .flatMap((line, index) => (direct.test(line) ? [`${file}:${index + 1}`] : [])),
+  );
+  expect(found).toEqual([]);
+});
+
+test("wrap breaks between pieces, and only for a terminal", () => {
+  const pieces = ["one", "\u001b[1mtwo\u001b[22m", "three"];
+  const to = (columns: number | undefined) => wrap({ stdout: { columns } as never }, pieces, " · ", "  ");
+  expect(to(undefined)).toEqual([pieces.join(" · ")]);
+  expect(to(9)).toEqual(["one · \u001b[1mtwo\u001b[22m", "  three"]);
+  expect(to(3)).toEqual(["one", "  \u001b[1mtwo\u001b[22m", "  three"]);
+});
