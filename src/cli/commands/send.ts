@@ -11,7 +11,7 @@ import { ConfigError, messageOf } from "../../core/errors.ts";
 import { compileTemplate } from "../../core/mapping/template/template.ts";
 import type { EventTimeline } from "../../operator/views.ts";
 import type { SignedParts } from "../../core/ports/signature.ts";
-import { toObject } from "../../core/shared/json.ts";
+import { toObject, toText } from "../../core/shared/json.ts";
 import { toServiceAddress } from "../../core/shared/system/owner.ts";
 import { toBearer } from "../../core/shared/secret.ts";
 import { toTempDir } from "../../core/shared/system/temporary-folder.ts";
@@ -89,8 +89,8 @@ function describeNext(eventId: string, answer: Record<string, unknown>): string[
   const all = Array.isArray(actions) ? actions.map(toObject) : [{ sessionKey, mode }];
   const starts = all.flatMap((action) => {
     if (action["sessionKey"] !== undefined)
-      return [`a turn in the session ${toExcerpt(String(action["sessionKey"]), 80)}`];
-    return action["mode"] === undefined ? [] : [`a wake (${String(action["mode"])})`];
+      return [`a turn in the session ${toExcerpt(toText(action["sessionKey"]), 80)}`];
+    return action["mode"] === undefined ? [] : [`a wake (${toText(action["mode"])})`];
   });
   const more = starts.length > MAX_STARTS ? [`${starts.length - MAX_STARTS} more`] : [];
   const what = starts.length === 0 ? "" : ` starts ${[...starts.slice(0, MAX_STARTS), ...more].join(", ")}`;
