@@ -38,7 +38,7 @@ afterEach(async () => {
 type Approvals = NonNullable<NonNullable<UserConfig["agents"]>["approvals"]>;
 
 /** A service whose reply, made from a private ticket, is to go to a place that others can see. */
-async function start(approvals: Approvals): Promise<void> {
+async function start(approvals: Approvals, slackUses: object[] = [{}]): Promise<void> {
   service = await startService({
     config: {
       channels: {
@@ -60,10 +60,11 @@ async function start(approvals: Approvals): Promise<void> {
         approvals,
       },
       hooks: {
-        presets: ["slack", "telegram", "github"].map((use) => ({
-          use,
-          with: { secret: SECRET, deliver: false, ...(use === "telegram" && { from: "anyone" }) },
-        })),
+        presets: [
+          { use: "telegram", with: { secret: SECRET, deliver: false, from: "anyone" } },
+          { use: "github", with: { secret: SECRET, deliver: false } },
+          ...slackUses.map((more) => ({ use: "slack", with: { secret: SECRET, deliver: false, ...more } })),
+        ],
         mappings: [
           {
             id: "status",
@@ -126,6 +127,25 @@ describe("in Slack", () => {
     expect(await inSlack({ text: `approve ${code}` })).toEqual({ status: 204, reason: `answered ${code}` });
     await expectReply();
     expect(models.conversations()).toHaveLength(1);
+  });
+
+  const OTHER = { path: "other", secret: "secret-of-another-sender-0123456" };
+
+  test.each([
+    ["counts through the use whose place covers the question's", () => [{ place: slack.channel }, OTHER], true],
+    ["counts if the other use has another account", () => [{}, { ...OTHER, account: "eu" }], true],
+    ["is an event like any other while somebody else can sign for the account", () => [{}, OTHER], false],
+    ["is one through a use for another place too", () => [{ place: "C0OTHER" }, OTHER], false],
+  ])("an answer %s", async (_, uses, counts) => {
+    await start(where(), uses());
+    const code = await ask(slack.messages);
+    const { reason } = await inSlack({ text: `approve ${code}` });
+    if (!counts) {
+      expect(reason).not.toBe(`answered ${code}`);
+      return expectNothing();
+    }
+    expect(reason).toBe(`answered ${code}`);
+    await expectReply();
   });
 
   test("deny with a reason drops it", async () => {

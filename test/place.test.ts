@@ -121,3 +121,73 @@ test.each([
   expect(errors).toEqual([expect.stringMatching(/^hooks\.mappings\[0\]\.place: /)]);
   expect(errors[0]).toContain(message);
 });
+
+const secret = "a-signing-secret-of-good-length";
+const other = "another-signing-secret-of-good-length";
+const UNBOUNDED = expect.stringMatching(
+  /^hooks\.presets\[0\]: Nothing says which places its events may be about, .* Set with\.place/,
+);
+const block = { token: "t", baseUrl: "http://127.0.0.1:9" };
+const ACCOUNTS = {
+  ...Object.fromEntries(["github", "gitea", "gitlab", "linear", "slack", "notion"].map((name) => [name, block])),
+  bitbucket: { ...block, email: "a@b.example" },
+  jira: { ...block, email: "a@b.example" },
+  sentry: { ...block, organization: "acme" },
+};
+
+async function find(presets: object[], more: object = {}) {
+  const uses = presets.map(({ use = "github", ...options }: { use?: string }) => ({
+    use,
+    with: { secret, ...options },
+  }));
+  const hooks = { enabled: true, token: "t".repeat(32), presets: uses, mappings: [], ...more };
+  const { errors, warnings } = await findProblems({
+    hooks,
+    channels: ACCOUNTS,
+    ...("agents" in more && { agents: more.agents }),
+  } as never);
+  return { errors, warnings: warnings.filter((text: string) => text.includes("place")) };
+}
+
+test.each(["github", "gitlab", "gitea", "bitbucket", "jira", "linear"])(
+  "%s: without place, a use that replies there has a warning",
+  async (use) => {
+    expect(await find([{ use, channel: "source" }])).toEqual({ errors: [], warnings: [UNBOUNDED] });
+    expect(await find([{ use, channel: "source", place: "*" }])).toEqual({ errors: [], warnings: [] });
+    expect(await find([{ use }])).toEqual({ errors: [], warnings: [] });
+  },
+);
+
+test.each([
+  ["context", { context: ["diff"] }],
+  ["review", { review: true, channel: "source" }],
+  ["a target", { deliver: [{ channel: "source" }] }],
+  ["a channel of the event's choice", { channel: "{{via}}" }],
+  [
+    "grants with the event's values",
+    { grants: { "tickets.show": { mode: "read", arguments: { id: "{{issue.number}}" } } } },
+  ],
+])("so has one with %s", async (_, options) => {
+  expect((await find([options])).warnings).toEqual([UNBOUNDED]);
+  expect((await find([{ ...options, place: "acme" }])).warnings).toEqual([]);
+});
+
+const SECOND = "hooks.presets[1]: A second secret uses channels.github. Set with.place on both, or with.account.";
+
+test.each<[string, object[], string[]]>([
+  ["two secrets, no place", [{}, { path: "b", secret: other }], [SECOND]],
+  ["two secrets, one place", [{ place: "acme/web" }, { path: "b", secret: other }], [SECOND]],
+  ["two places", [{ place: "acme/web" }, { path: "b", secret: other, place: "*" }], []],
+  ["the second does nothing there", [{}, { path: "b", secret: other, channel: "last" }], []],
+  [
+    "no places to name",
+    [
+      { use: "sentry", context: ["event"] },
+      { use: "sentry", path: "b", secret: other, context: ["event"] },
+    ],
+    ["hooks.presets[1]: A second secret uses channels.sentry. Set with.account."],
+  ],
+])("%s", async (_, presets, errors) => {
+  const uses = presets.map((options) => ({ channel: "source", ...options }));
+  expect((await find(uses)).errors).toEqual(errors);
+});

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { ANSWER_RULES, takeAnswer, type TakeOptions } from "../../src/core/approvals/chat-answer.ts";
+import { compilePlaces } from "../../src/core/mapping/policy/place.ts";
 import type { Journal, NewApproval } from "../../src/core/journal/journal.ts";
 import { claimRun } from "../contracts/journal/lost-claims.ts";
 import { open } from "../contracts/journal/openers/sqlite.ts";
@@ -38,15 +39,20 @@ async function ask(parts: Partial<NewApproval> = {}): Promise<string> {
   return approval.code;
 }
 
+/** A use of the preset, with its `place`. */
+function toUse(name: string, place?: string[], channel = "slack") {
+  const source = { id: name, preset: "slack", mapping: { source: { channel } } };
+  return { credential: `auth:${name}`, source, bounds: place && { covers: compilePlaces(place) } };
+}
+
 async function answer(code: string, event: object = {}, changes: Partial<TakeOptions> = {}): Promise<boolean> {
   const ts = `${Math.floor(Date.now() / 1000)}.500000`;
   const message = { type: "message", channel: "C0OPS", user: "U0ANN", team: "T0ACME", text: `approve ${code}`, ts };
   const payload = { type: "event_callback", team_id: "T0ACME", event: { ...message, ...event } };
-  const source = { id: "slack", preset: "slack", mapping: { source: { channel: "slack" } } };
   const taken = await takeAnswer(toRequest("slack", payload, { credential: "auth:slack" }), {
     journal,
     by: ["slack:T0ACME/U0ANN"],
-    mappings: [{ credential: "auth:slack", source }],
+    mappings: [toUse("slack")],
     vendors,
     log: silentLog,
     isDelivered: async () => false,
@@ -57,6 +63,14 @@ async function answer(code: string, event: object = {}, changes: Partial<TakeOpt
 
 test("an answer that keeps all rules counts", async () => {
   expect(await answer(await ask())).toBe(true);
+});
+
+test.each([
+  ["the place of the question", [toUse("slack", ["C0OPS"]), toUse("other")]],
+  ["all places", [toUse("slack", ["*"]), toUse("other", ["C0OTHER"])]],
+  ["another place, but nobody else has the account", [toUse("slack", ["C0OTHER"]), toUse("eu", undefined, "slack:eu")]],
+])("an answer through a use for %s counts", async (_, mappings) => {
+  expect(await answer(await ask(), {}, { mappings })).toBe(true);
 });
 
 test("an answer after the question's time does not count", async () => {
@@ -75,6 +89,8 @@ test.each([
 describe.each<[rule: string, event: object, parts: Partial<NewApproval>, changes: Partial<TakeOptions>]>([
   ["isApprover", { user: "U0EVE" }, {}, {}],
   ["isLater", { ts: "1700000000.000100" }, {}, {}],
+  ["isInPlace", {}, {}, { mappings: [toUse("slack"), toUse("other")] }],
+  ["isInPlace", {}, {}, { mappings: [toUse("slack", ["C0OTHER"]), toUse("other")] }],
   ["isWhole", {}, { onlyOnPage: true }, {}],
   ["isNotOurs", {}, {}, { isDelivered: async () => true }],
 ])("%s", (name, event, parts, changes) => {

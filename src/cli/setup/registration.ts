@@ -77,7 +77,7 @@ async function prepare(command: RegisterCommand, options: Record<string, unknown
   const secret = variable === undefined ? undefined : reference;
   const plan = planUse(target, {
     preset,
-    options: { path: flags.path, ...options, place: addPlace(command, written, place), secret },
+    options: { path: flags.path, ...options, place: addPlace(written, place), secret },
     use: written,
   });
   const isStored = variable === undefined || Boolean(io.env[variable]);
@@ -242,9 +242,9 @@ function isApp({ name }: PresetPlace, use: WrittenUse | undefined, { written }: 
 }
 
 /** The value of `place`: events of a place with a webhook must not be skipped. */
-function addPlace({ preset }: RegisterCommand, use: WrittenUse | undefined, place: string | undefined): unknown {
+function addPlace(use: WrittenUse | undefined, place: string | undefined): unknown {
   const written = [use?.with["place"] ?? []].flat().map(toText);
-  const isListed = place === undefined || written.includes(place) || compilePlaces(written)(place, preset.name);
+  const isListed = place === undefined || written.includes(place) || compilePlaces(written)(place);
   if (isListed) return use?.with["place"] ?? place;
   return written.length === 0 ? place : [...written, place];
 }

@@ -1,6 +1,7 @@
 import type { AskedApproval, Journal } from "../journal/journal.ts";
 import { findVendor, type PersonMessage, type Vendors } from "../ports/vendor.ts";
 import { toObject } from "../shared/json.ts";
+import type { Bounds } from "../mapping/policy/place.ts";
 import { toChannelName } from "../shared/channel-names.ts";
 import type { Log } from "../telemetry/log.ts";
 import { type HookRequest, isSender } from "../types.ts";
@@ -62,6 +63,8 @@ function isComplete(message: Partial<Place>): message is Place {
 /** The part of a mapping that says which service its events are of. */
 interface Sender {
   credential?: string;
+  /** Where its events may be; undefined: anywhere. */
+  bounds?: Pick<Bounds, "covers">;
   source: { id: string; preset?: string; mapping: { source?: { channel: string } } };
 }
 
@@ -84,9 +87,12 @@ export interface TakenAnswer {
 }
 
 /** An answer, with its question, its person and its channel. */
-interface GivenAnswer extends Pick<TakeOptions, "by" | "isDelivered"> {
+interface GivenAnswer extends Pick<TakeOptions, "by" | "isDelivered" | "mappings"> {
   answer: ChatAnswer;
   asked: AskedApproval;
+  /** Where the question was asked. */
+  place: string;
+  sender: Sender;
   /** The person, as in `agents.approvals.by`. */
   person: string;
   channel: string;
@@ -95,6 +101,9 @@ interface GivenAnswer extends Pick<TakeOptions, "by" | "isDelivered"> {
 /** All of them hold for an answer that counts. The tests of injections replace them one by one. */
 export const ANSWER_RULES: Record<string, (given: GivenAnswer) => boolean | Promise<boolean>> = {
   isApprover: ({ person, by }) => by.includes(person),
+  /** Whoever has another secret of the account could sign an answer of any person in any place. */
+  isInPlace: ({ sender, mappings, place }) =>
+    sender.bounds?.covers(place) === true || !mappings.some((other) => isOtherUse(other, sender)),
   /** A service counts in seconds. */
   isLater: ({ answer, asked }) => answer.at >= Math.floor(asked.sentAt / 1000),
   /** The person has seen all of it, and yes or no is what was asked. */
@@ -115,12 +124,13 @@ export async function takeAnswer(request: HookRequest, options: TakeOptions): Pr
       credential === request.credential && findVendor(vendors, source.preset)?.readMessage !== undefined,
   );
   const { preset = "", mapping, id = "" } = sender?.source ?? {};
-  const channel = toChannelName(mapping?.source?.channel ?? "");
+  const channel = accountOf(mapping ?? {});
   const answer = readAnswer(preset, request, { vendors, log });
-  const asked = answer && (await findAsked(answer, channel, journal));
-  if (!asked) return undefined;
+  const found = answer && (await findAsked(answer, channel, journal));
+  if (!found || !sender) return undefined;
+  const { asked } = found;
   const person = `${channel}:${answer.person}`;
-  const given = { answer, asked, person, channel, by, isDelivered };
+  const given = { answer, ...found, sender, mappings, person, channel, by, isDelivered };
   for (const holds of Object.values(ANSWER_RULES)) if (!(await holds(given))) return undefined;
   const { code, decision, reason } = answer;
   const decided = await journal.decideApproval(asked.approval.id, { decision, reason, by: person, at: Date.now() });
@@ -137,9 +147,20 @@ async function findAsked(
   { code, to, thread }: ChatAnswer,
   channel: string,
   journal: TakeOptions["journal"],
-): Promise<AskedApproval | undefined> {
+): Promise<Pick<GivenAnswer, "asked" | "place"> | undefined> {
   const asked = await journal.findAsked(code, channel, to);
-  if (asked || !thread) return asked;
-  const above = await journal.findAsked(code, channel, thread.of);
-  return above?.messageIds.includes(thread.messageId) ? above : undefined;
+  if (asked) return { asked, place: to };
+  const above = thread && (await journal.findAsked(code, channel, thread.of));
+  if (!thread || !above?.messageIds.includes(thread.messageId)) return undefined;
+  return { asked: above, place: thread.of };
+}
+
+/** Whether a mapping is of another use of a preset with the same account. */
+function isOtherUse(other: Sender, { credential, source }: Sender): boolean {
+  const { preset, mapping } = other.source;
+  return preset !== undefined && other.credential !== credential && accountOf(mapping) === accountOf(source.mapping);
+}
+
+function accountOf({ source }: Sender["source"]["mapping"]): string {
+  return toChannelName(source?.channel ?? "");
 }

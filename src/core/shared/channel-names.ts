@@ -23,15 +23,3 @@ export function channelKind(name: string): string {
 
 /** The name of an account of a channel, behind the colon. */
 export const ACCOUNT_NAME = "[a-z0-9-]{1,24}";
-
-/** Characters behind which a recipient goes on below a place: `acme/web#12` is below `acme/web`, `OPS-12` below `OPS`. */
-export function marksBelow(channel: string): string {
-  return MARKS.get(channelKind(channel)) ?? "/#!:;";
-}
-
-const MARKS = new Map<string, string>([
-  ...["github", "gitea", "bitbucket", "gitlab"].map((name) => [name, "/#!"] as const),
-  ...["jira", "linear"].map((name) => [name, "-/"] as const),
-  // The id of a conversation has a colon.
-  ["msteams", ";/"],
-]);

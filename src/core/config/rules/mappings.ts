@@ -144,7 +144,7 @@ function checkSettings({ mapping, key }: MappingSource): Finding[] {
 const OF_TARGETS = ["channel", "to", "update"] as const;
 
 /** A template may render it. */
-function mayBeSource(channel: string | undefined): boolean {
+export function mayBeSource(channel: string | undefined): boolean {
   return channel !== undefined && (staticText(channel) ?? SOURCE_CHANNEL) === SOURCE_CHANNEL;
 }
 

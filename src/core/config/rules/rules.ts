@@ -15,6 +15,7 @@ import { checkChannel, error, type Finding, findUnused, staticText, warning } fr
 import { checkFixedGrants } from "./call-grants.ts";
 import { checkDefaultSessionKey, checkMappings } from "./mappings.ts";
 import { checkMcp } from "./mcp.ts";
+import { checkPlaces } from "./place.ts";
 
 /** Finds what the schema cannot express. No finding contains a secret. */
 export function applyRules(config: ResolvedConfig, drivers: Drivers): Finding[] {
@@ -38,6 +39,7 @@ const RULES: ((config: ResolvedConfig, drivers: Drivers) => Finding[])[] = [
   checkFixedGrants,
   checkMcp,
   checkCatchUp,
+  checkPlaces,
 ];
 
 function checkDrivers({ agents, channels, hooks, baseDir }: ResolvedConfig, drivers: Drivers): Finding[] {

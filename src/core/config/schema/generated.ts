@@ -1253,6 +1253,10 @@ export interface MappingInput {
      */
     to: string;
     /**
+     * For place: characters, no letters or digits, behind which a recipient goes on below a place, as # in acme/web#12. Default: /#!:;
+     */
+    below?: string;
+    /**
      * Template. For email: the ids of the mails that the answer follows, each in < >, the answered one last. Of more than 50, the first and the last ones are kept.
      */
     references?: string;

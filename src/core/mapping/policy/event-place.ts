@@ -34,11 +34,9 @@ function toReferences(rendered = ""): string[] | undefined {
 export function findElsewhere({ mapping, budget }: TargetOptions, context: object): string | undefined {
   const { bounds, place } = mapping;
   if (!bounds) return undefined;
-  if (!place) return describeElsewhere("", "");
-  const channel = toChannelName(place.channel.render(context, budget).trim());
-  const lines = bounds.toLines(place.to.render(context, budget));
-  if (lines.some((line) => bounds.covers(line, channel))) return undefined;
-  return describeElsewhere(lines.find((line) => line !== "") ?? "", channel);
+  const lines = bounds.toLines(place?.to.render(context, budget) ?? "");
+  if (lines.some(bounds.covers)) return undefined;
+  return describeElsewhere(lines.find((line) => line !== "") ?? "", mapping.source.mapping.source?.below);
 }
 
 /**
@@ -54,7 +52,7 @@ export function renderPlace(
   if (!name || !rendered || rendered.incomplete) return undefined;
   const channel = toChannelName(name);
   const all = bounds?.toLines(rendered.text) ?? rendered.text.split("\n").map((line) => line.trim());
-  const lines = bounds ? all.filter((line) => bounds.covers(line, channel)) : all;
+  const lines = bounds ? all.filter(bounds.covers) : all;
   // A recipient that is too long would refuse an event that its sender cannot change.
   const recipients = lines.filter((line) => line !== "" && line.length <= MAX_LENGTHS.to);
   const isOwn = (line: string): boolean => channels?.get(channel)?.isOwn?.(line) ?? false;
@@ -82,8 +80,8 @@ export function isReadElsewhere(
   const written = mapping.source.mapping.context?.find((entry) => entry.call === call)?.arguments?.[account ?? ""];
   // The operator may name any place.
   if (account === undefined || !mapping.place || !String(written).includes("{{")) return false;
-  const channel = mapping.place.channel.render(context, budget).trim();
-  return !isBelow(mapping.place.to.render(context, budget).trim(), toText(args[account]), channel);
+  const to = mapping.place.to.render(context, budget).trim();
+  return !isBelow(to, toText(args[account]), mapping.source.mapping.source?.below);
 }
 
 /** The argument of a preset's read that has the place. */

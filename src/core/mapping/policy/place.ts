@@ -1,5 +1,4 @@
 import type { MappingInput } from "../../config/schema/generated.ts";
-import { marksBelow } from "../../shared/channel-names.ts";
 import { cutText, toOneLine } from "../../shared/text/text.ts";
 import { compileGlobs } from "../pattern.ts";
 
@@ -7,47 +6,44 @@ import { compileGlobs } from "../pattern.ts";
 export interface Bounds {
   /** The lines of a rendered recipient. In the text of a template of one line, a line break is part of a value. */
   toLines(text: string): string[];
-  /** Whether a recipient on a channel is one of the places, or below one. */
-  covers(to: string, channel: string): boolean;
+  /** Whether a recipient is one of the places, or below one. */
+  covers(to: string): boolean;
 }
 
 /** Undefined: the events may be anywhere. */
 export function compileBounds({ place, source }: MappingInput): Bounds | undefined {
   if (place === undefined) return undefined;
-  const covers = compilePlaces([place].flat());
   const hasLines = source?.to.trim().includes("\n");
-  return { toLines: (text) => (hasLines ? text.split("\n") : [text]).map((line) => line.trim()), covers };
-}
-
-/** Entries with `!` in front exclude; if there are no others, all that is left is in place. */
-export function compilePlaces(entries: readonly string[]): Bounds["covers"] {
-  const excluded = entries.filter((entry) => entry.startsWith("!")).map((entry) => toPlace(entry.slice(1)));
-  const named = entries.filter((entry) => !entry.startsWith("!")).map(toPlace);
-  const tests = new Map<string, { isNamed(to: string): boolean; isExcluded(to: string): boolean }>();
-  return (to, channel) => {
-    const marks = marksBelow(channel);
-    const test = tests.get(marks) ?? {
-      isNamed: named.length > 0 ? compileGlobs(withBelow(named, marks)) : () => true,
-      isExcluded: compileGlobs(withBelow(excluded, marks)),
-    };
-    tests.set(marks, test);
-    return PLACE_RULES.isPlain(to) && test.isNamed(to) && !test.isExcluded(to);
+  return {
+    toLines: (text) => (hasLines ? text.split("\n") : [text]).map((line) => line.trim()),
+    covers: compilePlaces([place].flat(), source?.below),
   };
 }
 
+/** Behind one of them a recipient goes on below a place: `acme/web#12` is below `acme/web`. */
+const BELOW = "/#!:;";
+
+/** Entries with `!` in front exclude; if there are no others, all that is left is in place. */
+export function compilePlaces(entries: readonly string[], below = BELOW): Bounds["covers"] {
+  const withBelow = (entry: string): string[] => {
+    const place = toPlace(entry);
+    return [place, ...Array.from(below, (mark) => `${place}${mark}*`)];
+  };
+  const [excluding, naming] = [true, false].map((isOut) => entries.filter((entry) => entry.startsWith("!") === isOut));
+  const isExcluded = compileGlobs((excluding ?? []).flatMap((entry) => withBelow(entry.slice(1))));
+  const isNamed = naming?.length === 0 ? () => true : compileGlobs((naming ?? []).flatMap(withBelow));
+  return (to) => PLACE_RULES.isPlain(to) && isNamed(to) && !isExcluded(to);
+}
+
 /** Whether a recipient is a place, or below it. */
-export function isBelow(to: string, place: string, channel: string): boolean {
+export function isBelow(to: string, place: string, below = BELOW): boolean {
   const [whole, start] = [to.toLowerCase(), place.toLowerCase()];
-  return start !== "" && whole.startsWith(start) && marksBelow(channel).includes(whole.charAt(start.length));
+  return start !== "" && whole.startsWith(start) && below.includes(whole.charAt(start.length));
 }
 
 /** `group:acme` is how a webhook of a GitLab group is named. */
 function toPlace(entry: string): string {
   return entry.trim().replace(/^group:/, "");
-}
-
-function withBelow(places: readonly string[], marks: string): string[] {
-  return places.flatMap((place) => [place, ...Array.from(marks, (mark) => `${place}${mark}*`)]);
 }
 
 /** The tests of hostile recipients replace it. */
@@ -57,18 +53,13 @@ export const PLACE_RULES = { isPlain };
 function isPlain(to: string): boolean {
   if (/[\\%\p{C}\p{Zl}\p{Zp}]/u.test(to)) return false;
   if (to.split(/[/#!:;]/).some((part) => part === "." || part === "..")) return false;
-  return withoutNumber(to)
-    .split("/")
-    .every((segment) => segment !== "");
-}
-
-function withoutNumber(to: string): string {
-  return to.replace(/[#!:;][^]*/, "");
+  const withoutNumber = to.replace(/[#!:;][^]*/, "");
+  return withoutNumber.split("/").every((segment) => segment !== "");
 }
 
 /** The reason of an event that is elsewhere. */
-export function describeElsewhere(to: string, channel: string): string {
-  const marks = marksBelow(channel).replace("/", "");
+export function describeElsewhere(to: string, below = BELOW): string {
+  const marks = below.replace("/", "");
   const end = Array.from(to).findIndex((character) => marks.includes(character));
   const place = cutText(toOneLine(end === -1 ? to : Array.from(to).slice(0, end).join("")), MAX_SHOWN);
   return place === "" ? "it names no place, so it is not in place" : `it is about ${place}, which is not in place`;
