@@ -1,5 +1,6 @@
 /** Events that are elsewhere than `place` says are skipped, before anything else of their mapping. */
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { runWebhooks } from "./support/cli.ts";
 import { findProblems } from "./support/config.ts";
 import { GATEWAY_TOKEN, type Service, startService } from "./support/service.ts";
 
@@ -42,7 +43,8 @@ const channels = { github: { token: "t", baseUrl: "http://127.0.0.1:9", dryRun: 
 
 let service: Service;
 beforeAll(async () => {
-  service = await startService({ config: { hooks: { mappings }, channels }, files });
+  const presets = [{ use: "github", with: { place: "acme/web" } }];
+  service = await startService({ config: { hooks: { presets, mappings }, channels }, files });
 });
 afterAll(() => service.close());
 
@@ -98,6 +100,27 @@ test("of several lines, those elsewhere fall out first", async () => {
   const { body } = await service.post("lines", { text: "x", first: "acme/secret#1", second: "acme/web#2" });
   const { deliveries } = await service.settled(body.eventId);
   expect(deliveries).toMatchObject([{ channel: "github", to: "acme/web#2" }]);
+});
+
+test("doctor says which places were skipped, but not those that are excluded", async () => {
+  for (let count = 0; count < 12; count++) {
+    const sent = await service.post("github", { repository: { full_name: "acme/site" } }, { "x-github-event": "push" });
+    expect(sent.status).toBe(204);
+  }
+  await post("m", { repo: "old/site" });
+  const { stdout } = await runWebhooks(service.folder, "doctor", "--json");
+  const { checks } = JSON.parse(stdout);
+  expect(checks).toContainEqual({
+    name: "preset github",
+    level: "note",
+    message: "12 events of the last day are about acme/site, which with.place does not name. Renamed? Add it.",
+  });
+  expect(checks).toContainEqual({
+    name: "mapping m",
+    level: "note",
+    message: "1 event of the last day is about old/site, which place does not name. Renamed? Add it.",
+  });
+  expect(stdout).not.toContain("are about acme/secret");
 });
 
 test("a replay does not pass it", async () => {

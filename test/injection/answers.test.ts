@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { ANSWER_RULES, takeAnswer, type TakeOptions } from "../../src/core/approvals/chat-answer.ts";
-import { compilePlaces } from "../../src/core/mapping/policy/place.ts";
+import { compilePlaces } from "../../src/core/mapping/policy/bounds.ts";
 import type { Journal, NewApproval } from "../../src/core/journal/journal.ts";
 import { claimRun } from "../contracts/journal/lost-claims.ts";
 import { open } from "../contracts/journal/openers/sqlite.ts";

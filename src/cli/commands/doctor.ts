@@ -34,6 +34,7 @@ import {
   ok,
   problem,
 } from "./doctor-machine.ts";
+import { checkSkippedPlaces } from "./doctor-places.ts";
 import { checkTools } from "./doctor-tools.ts";
 import type { ToolSets } from "../../core/ports/open-tool-sets.ts";
 
@@ -61,7 +62,9 @@ async function diagnose({ config: flag, json }: ConfigFlags, io: CliIo): Promise
     ...(config && !config.store.postgres ? [checkJournal(config.store.path)] : []),
     checkWatcher(path.dirname(file)),
     await checkSandbox(),
-    ...(read ? (await Promise.all([checkRemote(read.config), checkSenders(read)])).flat() : []),
+    ...(read
+      ? (await Promise.all([checkRemote(read.config), checkSenders(read), checkSkippedPlaces(read.config)])).flat()
+      : []),
     ...(tools ? await checkTools(tools) : []),
   ];
   const problems = checks.filter(({ level }) => level === "problem");

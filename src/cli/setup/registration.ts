@@ -14,7 +14,7 @@ import {
   type WrittenUse,
 } from "../edit/plan.ts";
 import { listPlaces, toHook, toWantedEvents } from "../../core/config/presets/api-access.ts";
-import { compilePlaces } from "../../core/mapping/policy/place.ts";
+import { compilePlaces } from "../../core/mapping/policy/bounds.ts";
 import { findRegistration, type PresetPlace, readPreset } from "../../core/config/presets/file.ts";
 import { readAuth } from "../../core/config/presets/parameters.ts";
 import { ConfigError, messageOf } from "../../core/errors.ts";

@@ -1,7 +1,7 @@
 import type { AskedApproval, Journal } from "../journal/journal.ts";
 import { findVendor, type PersonMessage, type Vendors } from "../ports/vendor.ts";
 import { toObject } from "../shared/json.ts";
-import type { Bounds } from "../mapping/policy/place.ts";
+import type { Bounds } from "../mapping/policy/bounds.ts";
 import { toChannelName } from "../shared/channel-names.ts";
 import type { Log } from "../telemetry/log.ts";
 import { type HookRequest, isSender } from "../types.ts";

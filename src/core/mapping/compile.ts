@@ -23,7 +23,7 @@ import { compileFilter, compileMatch, type Filter, type Match } from "./match.ts
 import { parsePayloadPath } from "./pattern.ts";
 import { type CompiledPublish, compilePublish } from "./publish.ts";
 import { createDiagnostics, type Diagnostics } from "./diagnostics.ts";
-import { type Bounds, compileBounds } from "./policy/place.ts";
+import { type Bounds, compileBounds } from "./policy/bounds.ts";
 import { type CompiledTarget, compileTargets, listTargetTemplates } from "./policy/targets.ts";
 import { compileField, type Template } from "./template/template.ts";
 

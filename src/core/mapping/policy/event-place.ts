@@ -7,7 +7,7 @@ import { ANY_CREDENTIAL, type ContextCall, type HookRequest, isSender } from "..
 import { createToChannel } from "./openclaw.ts";
 import type { Draft } from "../draft.ts";
 import { findUndeliverable, isAllowedRecipient, MAX_LENGTHS, type Terms } from "./policy.ts";
-import { describeElsewhere, isBelow } from "./place.ts";
+import { describeElsewhere, isBelow } from "./bounds.ts";
 import type { TargetDraft } from "./targets.ts";
 
 /** The part of a mapping and a request that decides where replies go. */

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { compilePlaces, describeElsewhere, PLACE_RULES } from "./place.ts";
+import { compilePlaces, describeElsewhere, PLACE_RULES } from "./bounds.ts";
 
 test.each([
   // github, gitea, bitbucket, gitlab
