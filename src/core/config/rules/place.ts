@@ -18,7 +18,7 @@ interface Sender {
   file?: string;
   /** The account, as `github` or `github:eu`. */
   account: string;
-  /** It has its own secret. */
+  /** Whether requests need a secret for it alone. */
   isSigned: boolean;
   /** `place` is set. */
   isBounded: boolean;
