@@ -196,7 +196,7 @@ export function toApprovalView({ deliveries, ...approval }: Approval): ApprovalV
 /** The tool sets in use. */
 export interface ToolsView {
   sets: ToolSetView[];
-  /** What each credential can lead to. */
+  /** A row for each credential. */
   authority: AuthorityRow[];
 }
 

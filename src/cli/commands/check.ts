@@ -16,7 +16,7 @@ import { toPrintable } from "../../core/telemetry/log.ts";
 import { addConfigOptions, addServiceOptions, type ConfigFlags, EXIT_CODES } from "../command.ts";
 import { askPooler } from "./doctor-machine.ts";
 import { tryRuntime } from "../context.ts";
-import { formatCount, formatDuration, formatFacts, formatTable } from "../format.ts";
+import { formatCount, formatDuration, formatFacts } from "../format.ts";
 import { type CliIo, print, printError, printJson, printWarnings, style } from "../io.ts";
 import { addAnswer, type OperatorClient } from "../operator-client.ts";
 
@@ -202,7 +202,7 @@ function describeBudget({ unit, perDay, spentToday, heldRuns }: NonNullable<Stat
   return `${spentToday}${limit} ${unit} today, ${formatCount(heldRuns, "run")} held`;
 }
 
-/** What each credential can lead to. Undefined if the configuration cannot be used. */
+/** A row for each credential. Undefined if the configuration cannot be used. */
 export function findAuthority(runtime: Runtime | undefined): AuthorityRow[] | undefined {
   return runtime && listAuthority(runtime);
 }

@@ -1,4 +1,4 @@
-/** What whoever has one credential can lead to, as `check`, `doctor`, the API and the page show it. */
+/** One credential and all that its requests can lead to, as `check`, `doctor`, the API and the page show it. */
 export interface AuthorityRow {
   /** The hooks that it is for: `github`; of a token all of them, `*` for any. */
   hook: string;
@@ -18,7 +18,7 @@ export interface AuthorityRow {
   continues: string[];
   /** The channels on which its messages answer questions. */
   approves: string[];
-  /** What happens without a person's yes, beside replies. */
+  /** Effects without a person's yes, beside replies. */
   alone: string[];
   /** Other limited credentials that can continue the same sessions. */
   sharedWith: string[];

@@ -14,7 +14,7 @@ import { BUILT_IN_HOOKS, type Grant, isPresetCall } from "../../core/types.ts";
 
 type Loaded = Pick<Runtime, "config" | "mappings" | "channels" | "tools" | "drivers">;
 
-/** What each credential can lead to: those of senders in the order of their mappings, then the tokens, then heartbeats. */
+/** A row for each credential: those of senders in the order of their mappings, then the tokens, then heartbeats. */
 export function listAuthority(runtime: Loaded): AuthorityRow[] {
   const { config, mappings } = runtime;
   const signed = Map.groupBy(
@@ -174,7 +174,7 @@ function listAnswered({ preset, mapping: { auth, source } }: MappingSource, { co
   return toChannelName(source?.channel ?? "") === channel ? [channel] : [];
 }
 
-/** What is granted, by what it means: a call that only reads, one that changes something, one that needs nobody. */
+/** The granted calls: those that only read, that change something, and that need nobody. */
 function toCalls(grants: readonly Grant[] = [], { tools }: Loaded): Pick<Row, "reads" | "writes" | "alone"> {
   const find = ({ fullName }: OpenCall): Grant | undefined =>
     grants.find(({ call }) => call === fullName) ?? grants.find(({ call }) => compileCallPattern(call)(fullName));

@@ -280,8 +280,8 @@ function withAccount(mapping: Record<string, unknown>, account: unknown): Record
 }
 
 /** The sessions of a use under another path are others. */
-function atPath(sessionKey: string, preset: string, path: string): string {
-  return sessionKey.replaceAll(`hook:${preset}:`, () => `hook:${path}:`);
+function atPath(sessionKey: string, preset: string, hook: string): string {
+  return sessionKey.replaceAll(`hook:${preset}:`, () => `hook:${hook}:`);
 }
 
 /** Without anything that says who may start a turn, nobody may. */

@@ -200,20 +200,18 @@ async function findMeeting({ paths, templates, names }: Senders): Promise<string
   const hooks = { tokens: { t: { secret: SECRET, hooks: ["agent"] } } };
   const send = openHooks({ mappings: paths.map((at, index) => signed(at, templates[index])), hooks });
   const seen = new Map<string, number>();
-  // What one leads to, another may name in the next round.
+  // The next round: each names the keys that others have got.
   let round = names;
   for (let turn = 0; turn < 2; turn++) {
     const next: string[] = [];
-    for (const from of [0, 1, 2, 3]) {
-      for (const id of round) {
-        const asked = { hook: "agent", payload: { message: "x", sessionKey: id }, credential: "token:t" };
-        const key = await send(from === 3 ? asked : { hook: paths[from] ?? "", payload: { id } });
-        const other = seen.get(key);
-        if (other !== undefined && other !== from && !isWritten(other, from, key))
-          return `${other} and ${from}: ${key}`;
-        seen.set(key, from);
-        next.push(key, key.replace(/^hook:/, ""));
-      }
+    const sent = [0, 1, 2, 3].flatMap((from) => round.map((id) => ({ from, id })));
+    for (const { from, id } of sent) {
+      const asked = { hook: "agent", payload: { message: "x", sessionKey: id }, credential: "token:t" };
+      const key = await send(from === 3 ? asked : { hook: paths[from] ?? "", payload: { id } });
+      const other = seen.get(key) ?? from;
+      if (other !== from && !isWritten(other, from, key)) return `${other} and ${from}: ${key}`;
+      seen.set(key, from);
+      next.push(key, key.replace(/^hook:/, ""));
     }
     round = next.slice(0, 12);
   }
