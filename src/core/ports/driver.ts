@@ -54,7 +54,7 @@ export interface ChannelDefinition<Options extends object = object> extends Driv
   about?: ChannelSummary;
 }
 
-export interface ChannelSummary {
+interface ChannelSummary {
   /** The forms of a recipient. */
   to: string;
   /** The least permissions of its token, for a channel that writes comments. */
