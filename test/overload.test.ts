@@ -3,25 +3,20 @@ import type { AddressInfo } from "node:net";
 import { DatabaseSync } from "node:sqlite";
 import path from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { type Service, startService } from "./support/service.ts";
+import type { UserConfig } from "../src/core/config/schema/generated.ts";
+import { HOOK_TOKEN, type Service, startService } from "./support/service.ts";
 
 let model: Server;
 let service: Service;
+let agents: UserConfig["agents"];
 
 beforeEach(async () => {
   // Accepts every turn and answers none.
   model = createServer((request) => request.resume());
   await new Promise<void>((resolve) => model.listen(0, "127.0.0.1", resolve));
   const baseUrl = `http://127.0.0.1:${(model.address() as AddressInfo).port}/v1`;
-  service = await startService({
-    config: {
-      hooks: { maxPending: 2 },
-      agents: {
-        providers: { local: { kind: "openai-compatible", baseUrl } },
-        defaults: { model: "local/x" },
-      },
-    },
-  });
+  agents = { providers: { local: { kind: "openai-compatible", baseUrl } }, defaults: { model: "local/x" } };
+  service = await startService({ config: { hooks: { maxPending: 2 }, agents } });
 });
 afterEach(async () => {
   model.closeAllConnections();
@@ -79,3 +74,42 @@ test("a model that never answers: the turn times out permanently, and the main s
 function post(more: object = {}) {
   return service.post("agent", { message: "x", deliver: false, wakeMode: "next-heartbeat", ...more });
 }
+
+test("the backlog is shared: a sender with as many waiting runs as there is room left is refused before the others", async () => {
+  const secrets = { a: "the-secret-of-a-0123456789", b: "the-secret-of-b-0123456789" };
+  const ci = "the-token-for-ci-0123456789";
+  const ignore = [{ value: "{{skip}}", is: "yes", reason: "it asks only" }];
+  const toMapping = ([path, secret]: [string, string]) => ({
+    match: { path },
+    messageTemplate: "x",
+    deliver: false,
+    ignore,
+    auth: { scheme: "token", secret },
+  });
+  const shared = await startService({
+    config: {
+      hooks: {
+        maxPending: 10,
+        tokens: { ci: { secret: ci } },
+        mappings: [...Object.entries(secrets).map(toMapping), { match: { path: "x" }, messageTemplate: "x", ignore }],
+      },
+      agents,
+    },
+  });
+  /** A run, or only the question whether there is room for one: 204. */
+  const send = async (path: string, token: string, skip?: "yes"): Promise<number> =>
+    (await shared.post(path, { skip }, { authorization: `Bearer ${token}` })).status;
+
+  await send("x", HOOK_TOKEN);
+  for (let runs = 0; runs < 5; runs++) expect(await send("a", secrets.a)).toBe(202);
+  // Five of six, and room for four.
+  await expect.poll(() => send("a", secrets.a, "yes"), { interval: 50 }).toBe(503);
+  // One of the tokens, which count together: two of seven, then three of eight.
+  for (const token of [HOOK_TOKEN, ci]) expect(await send("x", token)).toBe(202);
+  for (const token of [HOOK_TOKEN, ci]) expect(await send("x", token, "yes")).toBe(503);
+  expect(await send("b", secrets.b)).toBe(202);
+  // One of nine, and room for one.
+  expect(await send("b", secrets.b, "yes")).toBe(503);
+  model.closeAllConnections();
+  await shared.close();
+});

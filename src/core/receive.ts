@@ -74,7 +74,7 @@ export function createReceiver(parts: ReceiverParts): Receiver {
     return (
       request.idempotencyKey !== undefined ||
       config.hooks.redact.length > 0 ||
-      !backlog.hasRoom() ||
+      !backlog.hasRoom(request.credential) ||
       mappings.readsPayload(request)
     );
   }
@@ -84,7 +84,7 @@ export function createReceiver(parts: ReceiverParts): Receiver {
     const { by = [] } = runtime.config.agents.approvals ?? {};
     const answered = by.length > 0 ? await takeAsAnswer(request, runtime, by) : undefined;
     if (answered) return answered;
-    backlog.requireRoom();
+    backlog.requireRoom(request.credential);
     const key = replayKeyOf(request);
     const known = key === undefined ? undefined : await findReplay(request, key);
     const accepted = known ? toAccepted(known) : await mapAndCommit(request, runtime);
@@ -238,7 +238,7 @@ export function createReceiver(parts: ReceiverParts): Receiver {
     return inSpan("commit", () => accept(event)).then((result) => {
       if (result.kind === "committed") {
         measure(event, { mappingMs, commitMs: performance.now() - mappedAt });
-        backlog.add(resolution.actions.filter(({ kind }) => kind === "agent").length);
+        backlog.add(request.credential, resolution.actions.filter(({ kind }) => kind === "agent").length);
       }
       return result;
     });

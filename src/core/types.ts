@@ -30,6 +30,11 @@ export function isSender(credential: string | undefined): boolean {
   return credential?.startsWith("auth:") === true;
 }
 
+/** Who shares the room for waiting runs: all tokens are one. */
+export function senderOf(credential: string | undefined): string {
+  return credential !== undefined && isSender(credential) ? credential : "token";
+}
+
 /** Hooks that the service answers itself, without a mapping. */
 export const BUILT_IN_HOOKS = ["wake", "agent"] as const;
 export type BuiltInHook = (typeof BUILT_IN_HOOKS)[number];

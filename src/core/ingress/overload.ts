@@ -1,5 +1,6 @@
 import { HookError } from "../errors.ts";
 import type { Journal } from "../journal/journal.ts";
+import { senderOf } from "../types.ts";
 
 /** Bounds the memory of bodies whose senders are not known yet, and the time that they take, over all connections. */
 type OpenUpload = () => Upload;
@@ -171,35 +172,59 @@ export function createBurstQueue(): BurstQueue {
   }
 }
 
-/** How long a count of the journal is used, in milliseconds. */
+/** How long a count of the journal is used, in milliseconds, and in multiples of what it took. */
 const MAX_AGE_MS = 500;
+const MAX_AGE_TIMES = 20;
 
-/** Refuses requests while `maxPending()` runs or more are unfinished, so that the backlog stays bounded. */
+interface BacklogGuard {
+  /** `credential`: of a request. An operator has none, and takes room as long as there is any. */
+  hasRoom(credential?: string): boolean;
+  /** Throws a 503 if there is no room. */
+  requireRoom(credential?: string): void;
+  add(credential: string, runs: number): void;
+}
+
+/**
+ * Refuses requests while `maxPending()` runs or more are unfinished, so that the backlog stays bounded. Once it is half full
+ * and several senders wait in it, one that has as many runs there as there is room left is refused before the others.
+ */
 export function createBacklogGuard(
-  journal: Journal,
+  journal: Pick<Journal, "stats" | "countSenders">,
   maxPending: () => number,
-): { hasRoom(): boolean; requireRoom(): void; add(runs: number): void } {
+): BacklogGuard {
   let pending = 0;
-  let countedAt = 0;
+  let senders = new Map<string, number>();
+  let countAt = 0;
 
-  const hasRoom = (): boolean => pending < maxPending();
+  const hasRoom: BacklogGuard["hasRoom"] = (credential) => {
+    const left = maxPending() - pending;
+    if (left <= 0 || credential === undefined || senders.size < 2) return left > 0;
+    return (senders.get(senderOf(credential)) ?? 0) < left;
+  };
   return {
     hasRoom,
-    requireRoom() {
-      if (Date.now() - countedAt > MAX_AGE_MS) count();
-      if (hasRoom()) return;
-      throw new HookError("overloaded", { message: "Too many runs are waiting.", headers: { "Retry-After": "5" } });
+    requireRoom(credential) {
+      if (Date.now() >= countAt) void count();
+      if (hasRoom(credential)) return;
+      const message = hasRoom() ? "Too many runs of this sender are waiting." : "Too many runs are waiting.";
+      throw new HookError("overloaded", { message, headers: { "Retry-After": "5" } });
     },
-    add(runs) {
+    add(credential, runs) {
       pending += runs;
+      const sender = senderOf(credential);
+      if (senders.size > 0 && runs > 0) senders.set(sender, (senders.get(sender) ?? 0) + runs);
     },
   };
 
-  function count(): void {
-    countedAt = Date.now();
-    journal.stats().then(
-      (stats) => (pending = stats.pendingRuns),
-      () => undefined,
-    );
+  async function count(): Promise<void> {
+    countAt = Infinity;
+    const startedAt = performance.now();
+    try {
+      pending = (await journal.stats()).pendingRuns;
+      senders = pending > maxPending() / 2 ? await journal.countSenders() : new Map();
+    } catch {
+      // The earlier count holds until the journal is back.
+    }
+    countAt = Date.now() + Math.max(MAX_AGE_MS, MAX_AGE_TIMES * (performance.now() - startedAt));
   }
 }

@@ -297,6 +297,8 @@ export interface JournalReads {
   listNotes(kind: string): Promise<Note[]>;
   /** The recorded answer, which is kept as long as the event. */
   findAnswer(eventId: string): Promise<Answer | null | undefined>;
+  /** How many unfinished runs each sender has, as `senderOf` names it. Takes longer the more there are. */
+  countSenders(): Promise<Map<string, number>>;
   /** Whether the run is still claimed like this. */
   isClaimed(claim: Claim): Promise<boolean>;
   /** The recorded steps of a run, in order. They are kept as long as the run. */

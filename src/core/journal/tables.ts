@@ -148,6 +148,7 @@ export const WIDE_TABLES = `
 
 export const RUN_COLUMNS = `
     session_key text COLLATE "C" NOT NULL,
+    sender text COLLATE "C" NOT NULL DEFAULT '',  -- of its event, as senderOf names it
     coalesce_key text COLLATE "C",    -- while later events may join it: until it is claimed, or its window is over
     state text NOT NULL,
     attempts integer NOT NULL,

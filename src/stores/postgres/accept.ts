@@ -25,6 +25,7 @@ import { sessionLock, windowLock } from "../../core/journal/writes/writer.ts";
 import { Batch, lock, stateLock, type Transaction } from "./transaction.ts";
 import { toPostgresText } from "./text.ts";
 import { addEntries } from "./entries.ts";
+import { senderOf } from "../../core/types.ts";
 
 /** Commits events in their order, or recognizes them as repeats. */
 export async function acceptEvents(transaction: Transaction, events: NewEvent[]): Promise<AcceptResult[]> {
@@ -266,6 +267,7 @@ function addRuns(batch: Batch, runs: (NewRun & { event: NewEvent })[], clockOffs
       hook: event.hook,
       mapping: event.mapping ?? "",
       session_key: action.sessionKey,
+      sender: senderOf(event.credential),
       // A window that opened and closed within the batch.
       coalesce_key: window && latest.get(window.key) === runId ? window.key : undefined,
       is_first: isFirst,
@@ -279,14 +281,14 @@ function addRuns(batch: Batch, runs: (NewRun & { event: NewEvent })[], clockOffs
   batch.add(
     "new_runs",
     rows,
-    `INSERT INTO hookline.runs (id, kind, event_id, hook, mapping, session_key, coalesce_key, state, attempts,
+    `INSERT INTO hookline.runs (id, kind, event_id, hook, mapping, session_key, sender, coalesce_key, state, attempts,
        created_at, due_at, not_before, action)
-     SELECT id, 'hook', event_id, hook, mapping, session_key, coalesce_key,
+     SELECT id, 'hook', event_id, hook, mapping, session_key, sender, coalesce_key,
        CASE WHEN is_first AND (SELECT 1 FROM hookline.runs AS other WHERE other.session_key = row.session_key
          AND other.finished_at IS NULL LIMIT 1) IS NULL THEN 'ready' ELSE 'queued' END,
        0, created_at, due_at, not_before, action
      FROM json_to_recordset($rows) AS row (ord integer, id uuid, event_id uuid, hook text, mapping text,
-       session_key text, coalesce_key text, is_first boolean, created_at bigint, due_at bigint, not_before bigint, action text)
+       session_key text, sender text, coalesce_key text, is_first boolean, created_at bigint, due_at bigint, not_before bigint, action text)
      ORDER BY ord`,
   );
 }

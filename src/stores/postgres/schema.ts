@@ -65,7 +65,7 @@ const VERSION_1 = `
   CREATE INDEX runs_due ON hookline.runs (mapping, due_at, seq) WHERE ${READY} AND not_before IS NULL;
   CREATE INDEX runs_arrived ON hookline.runs (mapping, due_at) WHERE ${READY} AND not_before IS NOT NULL;
   CREATE INDEX runs_running ON hookline.runs (mapping) WHERE state = 'running';
-  CREATE INDEX runs_session ON hookline.runs (session_key, seq) WHERE finished_at IS NULL;
+  CREATE INDEX runs_session ON hookline.runs (session_key, seq) INCLUDE (sender) WHERE finished_at IS NULL;
   CREATE INDEX runs_waiting ON hookline.runs (state, id) WHERE state IN ('queued', 'held', 'dead', 'canceled');
   CREATE INDEX runs_loose ON hookline.runs (finished_at) WHERE event_id IS NULL;
 

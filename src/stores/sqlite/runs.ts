@@ -14,6 +14,7 @@ import { insertDeliveries } from "./deliveries.ts";
 import { insertEntry } from "./entries.ts";
 import { updateRunCounts } from "./counters.ts";
 import { createWriter, finish } from "./writer.ts";
+import { senderOf } from "../../core/types.ts";
 
 /** The oldest of a session's unfinished runs is ready or running, the others are queued: a claim never looks at them. */
 export function insertRun(
@@ -26,8 +27,8 @@ export function insertRun(
   if (window) transaction.run("UPDATE runs SET coalesce_key = NULL WHERE coalesce_key = ?", window.key);
   const { mapping = "", receivedAt } = event;
   const seq = transaction.counters.nextSeq();
-  const values = [seq, runId, eventSeq, mapping, action.sessionKey, window?.key, receivedAt, window?.closesAt];
-  transaction.run(INSERT_RUN, ...values);
+  const own = [seq, runId, eventSeq, mapping, action.sessionKey, window?.key, receivedAt, window?.closesAt];
+  transaction.run(INSERT_RUN, ...own, senderOf(event.credential));
   transaction.run("INSERT OR FAIL INTO run_actions (run_seq, action) VALUES (?, ?)", seq, JSON.stringify(action));
   transaction.counters.add({ runs: 1 });
   transaction.announce("run");
@@ -35,9 +36,9 @@ export function insertRun(
 
 const INSERT_RUN = `
   INSERT OR FAIL INTO runs (seq, id, kind, event_seq, mapping, session_key, coalesce_key, state, attempts, claims,
-    created_at, due_at, not_before)
+    created_at, due_at, not_before, sender)
   VALUES (?1, ?2, 'hook', ?3, ?4, ?5, ?6,
-    iif(EXISTS (SELECT 1 FROM runs WHERE session_key = ?5 AND finished_at IS NULL), 'queued', 'ready'), 0, 0, ?7, ?7, ?8)`;
+    iif(EXISTS (SELECT 1 FROM runs WHERE session_key = ?5 AND finished_at IS NULL), 'queued', 'ready'), 0, 0, ?7, ?7, ?8, ?9)`;
 
 export function insertJoined(database: Database, eventSeq: number, { runId, action }: NewRun): void {
   database.run(INSERT_JOINED, runId, eventSeq, action.message, toAccessText(action));

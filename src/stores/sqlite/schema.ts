@@ -120,7 +120,7 @@ const VERSION_1 = `
   CREATE UNIQUE INDEX runs_id ON runs (id);
   CREATE INDEX runs_due ON runs (mapping, due_at) WHERE ${READY} AND not_before IS NULL;
   CREATE INDEX runs_tried ON runs (mapping, ${TRIED}) WHERE ${READY} AND not_before IS NOT NULL;
-  CREATE INDEX runs_session ON runs (session_key) WHERE finished_at IS NULL;
+  CREATE INDEX runs_session ON runs (session_key, seq, sender) WHERE finished_at IS NULL;
   CREATE INDEX runs_state ON runs (state);
   CREATE INDEX runs_heartbeats ON runs (finished_at) WHERE event_seq IS NULL;
   CREATE INDEX entries_session ON entries (session_key);

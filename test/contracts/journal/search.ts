@@ -113,6 +113,18 @@ export function describeSearch(open: OpenJournal): void {
   describe("counts and lists of work", () => {
     const { start } = useJournals(open);
 
+    test("the unfinished runs of each sender are counted, and all tokens are one", async () => {
+      const journal = await start();
+      for (const credential of ["auth:a", "token:default", "auth:b", "token:ci", "auth:a", undefined]) {
+        await journal.accept(sampleEvent({ credential, actions: [sampleRun(nextId())] }));
+      }
+      const [first] = await journal.claimRuns(1, NOW);
+      const all = { "auth:a": 2, "auth:b": 1, token: 3 };
+      expect(Object.fromEntries(await journal.countSenders())).toEqual(all);
+      await journal.completeRun(first!, sampleOutcome());
+      expect(Object.fromEntries(await journal.countSenders())).toEqual({ ...all, "auth:a": 1 });
+    });
+
     test("have each state, and several states together", async () => {
       const journal = await start();
       const runs = ["a", "a", "b", "c", "d"].map((session) => sampleRun(session));

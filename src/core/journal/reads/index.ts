@@ -7,7 +7,17 @@ import { countEvents, findAnswer, getEvent, listEvents } from "./events.ts";
 import { countRestarts, readSurvival } from "./survival.ts";
 import * as publications from "./published.ts";
 import type { Reader } from "./reader.ts";
-import { countWork, findLost, getRun, isClaimed, listPauses, listRuns, listSteps, readSpend } from "./runs.ts";
+import {
+  countSenders,
+  countWork,
+  findLost,
+  getRun,
+  isClaimed,
+  listPauses,
+  listRuns,
+  listSteps,
+  readSpend,
+} from "./runs.ts";
 import { getSession, history, listPendingSystemEvents, listSessions, sessionStart } from "./sessions.ts";
 import { listNotes, readState } from "./mapping-state.ts";
 
@@ -50,6 +60,7 @@ export function createReads(read: Read): JournalReads {
     getSession: read(getSession),
     listRuns: read(listRuns),
     getRun: read(getRun),
+    countSenders: read(countSenders),
     listDeliveries: read(listDeliveries),
     listDeadLetters: read(listDeadLetters),
   };

@@ -152,3 +152,11 @@ const READ_SPEND = `
   FROM hookline.spend
   WHERE hour >= $1 AND ($2::text IS NULL OR session_key = $2) AND ($3::bigint IS NULL OR hour < $3)
   GROUP BY 1, hook, mapping, model ORDER BY sum(cost) DESC, sum(input_tokens) + sum(output_tokens) DESC`;
+
+/** How many unfinished runs each sender has. Reads all of them, in an index. */
+export async function countSenders({ all }: Reader): Promise<Map<string, number>> {
+  const rows = await all(
+    "SELECT sender, count(*) AS runs FROM hookline.runs WHERE finished_at IS NULL GROUP BY sender",
+  );
+  return new Map(rows.map((row) => [text(row.sender), integer(row.runs)]));
+}
