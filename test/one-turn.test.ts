@@ -8,6 +8,7 @@ import { readEnvFile } from "../src/core/config/env-file.ts";
 import { createTestIo } from "./support/cli.ts";
 import { type Service, startService, withTokens } from "./support/service.ts";
 import { signAs } from "./support/sign-preset.ts";
+import { readPreset } from "../src/core/config/presets/file.ts";
 import { startVendor, TOKEN } from "./support/vendors/hook-vendors.ts";
 import { type Delivery, THINGS } from "./support/vendors/one-thing.ts";
 
@@ -35,7 +36,10 @@ beforeAll(async () => {
     JSON.stringify(withTokens({ gateway: { publicUrl: PUBLIC_URL } })),
   );
   for (const name of Object.keys(THINGS)) await (name === "slack" ? registerSlack() : register(name));
-  const presets = Object.entries(secrets).map(([use, secret]) => ({ use, with: { secret, ...RECIPIENT } }));
+  const presets = Object.entries(secrets).map(([use, secret]) => {
+    const from = readPreset(use).preset.from && { from: "anyone" };
+    return { use, with: { secret, ...from, ...RECIPIENT } };
+  });
   const channels = { signal: { dryRun: true } };
   service = await startService({ config: { gateway: { publicUrl: PUBLIC_URL }, hooks: { presets }, channels } });
 });

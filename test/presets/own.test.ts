@@ -1,5 +1,5 @@
 /** `webhooks presets enable` and `copy`: a preset in the user's own configuration. */
-import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -131,6 +131,7 @@ describe("webhooks presets copy", () => {
 
   test("takes the options of the configuration's own use, whose place it takes", async () => {
     write(".webhooks/secret", "secret-of-github\n");
+    chmodSync(path.join(folder, ".webhooks/secret"), 0o600);
     write(
       "webhooks.json5",
       `{
