@@ -33,6 +33,9 @@ test.each([["first"], ["later"]])("who is not known takes part in nothing: %s", 
   const one = await find("", "ann@x");
   expect(one).toEqual(APART);
   expect(await find("", "ann@x")).not.toEqual(one);
+  expect(state.result().sets.map(({ json = "{}" }) => Object.keys(JSON.parse(json)).length)).toEqual([
+    when === "later" ? 1 : 0,
+  ]);
   expect(await find("ann@x")).toEqual({ sessionKey: KEY, isApart: false });
 });
 

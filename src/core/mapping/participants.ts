@@ -53,7 +53,7 @@ export async function findParticipation(
   const session = found ?? [suffix];
   for (const person of people) if (!session.includes(person) && session.length <= MAX_PEOPLE) session.push(person);
   if (!found && author !== "") conversation.sessions.push(session);
-  conversations.set(id, { ...conversation, at: now });
+  if (conversation.sessions.length > 0) conversations.set(id, { ...conversation, at: now });
   const json = JSON.stringify(Object.fromEntries(conversations));
   const hasRoom = conversation.sessions.length <= MAX_SESSIONS && Buffer.byteLength(json) <= MAX_GROUP_BYTES;
   if (hasRoom) state.set([{ key: group, json, ttlMs }]);
