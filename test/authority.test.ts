@@ -35,7 +35,10 @@ beforeAll(async () => {
           use: "github",
           with: { secret: SECRET, place: "acme/web", context: ["diff"], channel: "source", review: "approve" },
         },
-        { use: "slack", with: { secret: `${SECRET}-slack`, place: "C0123456789", channel: "source" } },
+        {
+          use: "slack",
+          with: { secret: `${SECRET}-slack`, place: "C0123456789", channel: "source", from: "!slack:T0ACME/U0EVE" },
+        },
       ],
       mappings: [
         { match: { path: "builds" }, messageTemplate: "x", deliver: false, sessionKey: "ci:{{id}}" },
@@ -92,6 +95,8 @@ test("there is a row for each credential", async () => {
     {
       hook: "github",
       credential: "auth:github",
+      asks: [{ events: expect.arrayContaining(["comment", "review"]), from: ["member"] }],
+      tells: ["anyone"],
       place: ["acme/web"],
       reads: ["diff"],
       writes: ["comments", "reviews"],
@@ -100,7 +105,13 @@ test("there is a row for each credential", async () => {
       alone: ["review: approve"],
       sharedWith: [],
     },
-    { hook: "slack", credential: "auth:slack", writes: ["messages"], approves: ["slack"] },
+    {
+      hook: "slack",
+      credential: "auth:slack",
+      asks: [{ from: ["member", "!slack:T0ACME/U0EVE"] }],
+      writes: ["messages"],
+      approves: ["slack"],
+    },
     {
       ...NONE,
       hook: "agent, builds",

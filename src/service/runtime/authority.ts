@@ -125,13 +125,7 @@ function toMappingRow(mapping: CompiledMapping, runtime: Loaded): Row {
   };
 }
 
-/** The settings of who may start a turn. */
-interface Starting {
-  asks?: boolean;
-  from?: { value?: string; is: string | string[] };
-}
-
-function toStarts({ id, mapping }: { id: string; mapping: MappingInput & Starting }): Pick<Row, "asks" | "tells"> {
+function toStarts({ id, mapping }: MappingSource): Pick<Row, "asks" | "tells"> {
   const { from, asks = from?.value !== undefined } = mapping;
   const entries = from ? [from.is].flat() : ["anyone"];
   if (asks) return { asks: [{ events: [mapping.id ?? id], from: entries }], tells: [] };
