@@ -168,7 +168,7 @@ async function find(presets: object[], more: object = {}) {
     hooks,
     channels: ACCOUNTS,
     ...("agents" in more && { agents: more.agents }),
-  } as never);
+  });
   return { errors, warnings: warnings.filter((text: string) => text.includes("place")) };
 }
 

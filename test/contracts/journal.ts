@@ -28,7 +28,7 @@ import { describeSuspects } from "./journal/suspects.ts";
 import { describeSteps } from "./journal/steps.ts";
 import { describeWatch } from "./journal/watch.ts";
 
-export interface JournalFeatures {
+interface JournalFeatures {
   /** Several nodes can have it open. */
   hasNodes: boolean;
   /** It keeps `maxBytes`. */

@@ -137,7 +137,7 @@ export function createWatcher({ since, changed, isRelevant = () => true, stateDi
   function reopenFor(files: string[]): void {
     if (watcher.closed) return;
     for (const file of files) known.set(file, statIfAny(file)?.ctimeMs);
-    const { usePolling = false } = watcher.options;
+    const { usePolling } = watcher.options;
     replaceBy(open({ usePolling }));
     if (!usePolling) links.follow([...followed]);
     scheduleChange(files);

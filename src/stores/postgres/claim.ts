@@ -1,4 +1,4 @@
-import type { ClaimedRun, RunLimits, Suspect } from "../../core/journal/journal.ts";
+import type { ClaimedRun, Journal, RunLimits, Suspect } from "../../core/journal/journal.ts";
 import { byArrival, integer, optional, readInterruptions, type Row, text, toRun } from "../../core/journal/rows.ts";
 import { placesOf, type Served } from "../../core/journal/writes/turns.ts";
 import { countFree, findNextStart, noteStarts } from "../../core/journal/writes/limits.ts";
@@ -18,9 +18,7 @@ import { MAX_CORRECTION_MS, MAX_RETRY_MS, MAX_WINDOW_MS } from "../../core/journ
 export async function claimRuns(
   transaction: Transaction,
   served: Served,
-  limit: number,
-  now: number,
-  limits: RunLimits = new Map(),
+  ...[limit, now, limits = new Map()]: Parameters<Journal["claimRuns"]>
 ): Promise<ClaimedRun[]> {
   const { withBegin, clockOffsetMs, node } = transaction;
   // The lock of each mapping protects its slots until the claims that use them are committed.

@@ -1,4 +1,4 @@
-import type { ClaimedRun, RunLimits, Suspect } from "../../core/journal/journal.ts";
+import type { ClaimedRun, Journal, RunLimits, Suspect } from "../../core/journal/journal.ts";
 import { integer, optional, readInterruptions, type Row, text, toRun } from "../../core/journal/rows.ts";
 import { PENDING, READY } from "../../core/journal/tables.ts";
 import { MAX_CORRECTION_MS, MAX_RETRY_MS, MAX_WINDOW_MS } from "../../core/journal/waits.ts";
@@ -22,9 +22,7 @@ import { createWriter, finish } from "./writer.ts";
 export function claimRuns(
   transaction: Transaction,
   served: Served,
-  limit: number,
-  now: number,
-  limits: RunLimits = new Map(),
+  ...[limit, now, limits = new Map()]: Parameters<Journal["claimRuns"]>
 ): ClaimedRun[] {
   const writer = createWriter(transaction);
   const due = listReadyMappings(transaction).map((mapping) => {

@@ -84,7 +84,7 @@ function perform(command: Command, journal: Journal, model: Model): Promise<void
   if (command.kind === "restart") return model.running.clear();
   if (command.kind === "release") return release(journal, model);
   if (command.kind === "fix") return fix(command, journal, model);
-  return end(command, journal, model);
+  return endOne(command, journal, model);
 }
 
 async function accept(sessions: string[], journal: Journal, model: Model): Promise<void> {
@@ -108,7 +108,7 @@ async function claim(journal: Journal, model: Model): Promise<void> {
   expect(claimed.map(({ id, attempts }) => ({ id, attempts })).toSorted(byId)).toEqual(expected.toSorted(byId));
 }
 
-async function end({ kind, pick }: End, journal: Journal, model: Model): Promise<void> {
+async function endOne({ kind, pick }: End, journal: Journal, model: Model): Promise<void> {
   const runId = [...model.attempts.keys()].at(pick % model.attempts.size);
   if (runId === undefined) return;
   if (kind === "complete") await journal.completeRun(claimOf(runId), sampleOutcome());

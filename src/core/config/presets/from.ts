@@ -1,4 +1,4 @@
-import { appendSegment } from "../../shared/json.ts";
+import { appendSegment, toText } from "../../shared/json.ts";
 import { didYouMean } from "../../shared/text/text.ts";
 import { error, type Finding } from "../rules/finding.ts";
 import type { Preset } from "../schema/generated.ts";
@@ -26,7 +26,7 @@ const ANYONE = "anyone";
 /** The entries that count. A list of exclusions alone adds to the default. Undefined: nobody has said who may start a turn. */
 export function resolveFrom({ default: usual }: From, given: unknown): string[] | undefined {
   if (given === undefined) return usual;
-  const entries = [given].flat().map((entry) => String(entry).trim());
+  const entries = [given].flat().map((entry) => toText(entry).trim());
   const onlyExcludes = entries.length > 0 && entries.every((entry) => entry.startsWith("!"));
   return onlyExcludes ? usual && [...usual, ...entries] : entries;
 }
@@ -45,7 +45,7 @@ export function checkFrom(
     return [error(at, message)];
   }
   return [given ?? []].flat().flatMap((entry, index) => {
-    const own = String(entry).trim().replace(/^!\s*/, "");
+    const own = toText(entry).trim().replace(/^!\s*/, "");
     if (own === ANYONE || from.forms.some((form) => isOfForm(own, form))) return [];
     const words = [...from.forms.filter((form) => !form.includes("<")), ANYONE];
     const meant = didYouMean(own, words, `. Expected ${listForms(from.forms)}.`);

@@ -45,7 +45,7 @@ export function findOddSecrets(config: unknown): ConfigProblem[] {
 }
 
 const QUOTED = /^(?:".*"|'.*'|`.*`|“.*”|‘.*’|«.*»)$/su;
-/** Of no width, or a space that is not the usual one. */
+/** Characters of no width, and spaces that are not the usual one. */
 const INVISIBLE = /[\p{Cf}\u00A0\u2000-\u200A\u202F\u205F\u3000\u2028\u2029]/u;
 
 function listSecrets(config: unknown, key = "", isSecret = false): { key: string; text: string }[] {

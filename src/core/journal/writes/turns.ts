@@ -1,5 +1,5 @@
 import type { ClaimedRun } from "../records/run.ts";
-import { byArrival, integer, type Row, text } from "../rows.ts";
+import { byArrival, type Row, text } from "../rows.ts";
 
 /*
  * Mappings take turns, so that a burst of one does not delay the others. A claim takes from the mapping with the fewest
@@ -21,7 +21,7 @@ export function placesOf(served: Served): Map<string, number> {
   return new Map([...served].map((mapping, index) => [mapping, index + 1]));
 }
 
-/** Of each mapping's due runs, in their order, those whose turn it is. `running`: how many of a mapping are. */
+/** Takes those whose turn it is of each mapping's due runs, in their order. `running`: how many of a mapping are. */
 export function takeTurns(
   due: readonly Row[][],
   { limit, running, served }: { limit: number; running: ReadonlyMap<string, number>; served: Served },

@@ -172,7 +172,7 @@ function preparePath(path: hbs.AST.PathExpression, { depth, fields }: Scope): vo
 
 /** For the parser, `labels.app.example.com/name` is one field in another, and would never have a value. */
 function refuseSlash({ original, parts, loc }: hbs.AST.PathExpression): void {
-  // Of those in brackets, each is in its part.
+  // A slash in brackets is in its part.
   const separators =
     original.replace(/^@?(?:(?:this|\.\.?)\/)*/, "").split("/").length - parts.join(" ").split("/").length;
   if (separators === 0) return;
