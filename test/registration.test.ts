@@ -491,6 +491,46 @@ test.each([["disable"], ["enable", "--unregister"], ["verify"]])(
   },
 );
 
+test("of several places, --place names one, and --unregister and doctor take each", async () => {
+  const hooks = new Map(["acme/app", "acme/api"].map((place) => [place, [] as object[]]));
+  const server = await startJsonServer(({ method, path: target = "", body }) => {
+    const [, place = "", id] = /^\/api\/v1\/repos\/(\w+\/\w+)\/hooks(?:\/(\d+))?/.exec(target) ?? [];
+    const list = hooks.get(place);
+    if (!list) return { status: 404, body: {} };
+    if (method === "GET") return { status: 200, body: id ? list[0] : target.includes("page=2") ? [] : list };
+    if (method === "DELETE") list.length = 0;
+    if (method === "POST") list.push({ id: list.length + 1, ...body });
+    return method === "DELETE" ? { status: 204 } : { status: 201, body: list.at(-1) };
+  });
+  vendor = { ...(await startVendor("gitea")), close: server.close };
+  const options = { secret: SIGNING_SECRET, place: ["acme/app", "acme/api", "!acme/secret"], apiToken: TOKEN };
+  const presets = [{ use: "gitea", with: { ...options, apiUrl: server.url } }];
+  write("webhooks.json5", JSON.stringify(withTokens({ gateway: { publicUrl: PUBLIC_URL }, hooks: { presets } })));
+  const run = (...args: string[]) => startWebhooks(folder, args).ended;
+  const before = config();
+
+  const asked = await run("presets", "enable", "gitea", "--register", "--yes");
+  expect(asked).toMatchObject({ code: 2, stderr: expect.stringContaining("--place <place> is missing: one of") });
+  for (const place of hooks.keys()) {
+    const made = await run("presets", "enable", "gitea", "--register", "--place", place, "--yes");
+    expect(made).toMatchObject({ code: 0, stdout: expect.stringContaining(`At Gitea (${place}): create a webhook`) });
+  }
+  expect(JSON.parse(config())).toEqual(JSON.parse(before));
+  expect([...hooks.values()].map((list) => list.length)).toEqual([1, 1]);
+  const { stdout } = await run("doctor");
+  for (const place of hooks.keys()) expect(stdout).toContain(`preset gitea (${place})`);
+  expect(await run("presets", "enable", "gitea", "--unregister", "--yes")).toMatchObject({ code: 0 });
+  expect([...hooks.values()].map((list) => list.length)).toEqual([0, 0]);
+});
+
+test("Linear's team is found by the key of its issues", async () => {
+  vendor = await startVendor("linear");
+  const made = await register("linear", "--place", "OPS");
+  expect(made).toMatchObject({ code: 0, stdout: expect.stringContaining("At Linear (OPS): create") });
+  expect(vendor.hooks).toMatchObject([{ body: { teamId: "team-of-OPS" } }]);
+  expect(config()).toContain('"place": "OPS"');
+});
+
 test("Slack has a link that creates the app; others have their page", async () => {
   vendor = await startVendor("gitea");
   const enable = (name: string) =>

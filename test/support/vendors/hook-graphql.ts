@@ -14,6 +14,9 @@ export const linear: HookDouble = ({ path, body }, store) => {
     source: String(body["query"]),
     variableValues: Object(body["variables"]),
     rootValue: {
+      teams: ({ filter }: { filter: { key: { eqIgnoreCase: string } } }) => ({
+        nodes: [{ id: `team-of-${filter.key.eqIgnoreCase}` }],
+      }),
       webhooks: () => ({
         nodes: store.hooks.map(({ id, url, isActive }) => ({ id, url, enabled: isActive })),
         pageInfo: { hasNextPage: false, endCursor: null },
