@@ -63,7 +63,10 @@ async function start(approvals: Approvals, slackUses: object[] = [{}]): Promise<
         presets: [
           { use: "telegram", with: { secret: SECRET, deliver: false, from: "anyone" } },
           { use: "github", with: { secret: SECRET, deliver: false } },
-          ...slackUses.map((more) => ({ use: "slack", with: { secret: SECRET, deliver: false, ...more } })),
+          ...slackUses.map((more) => ({
+            use: "slack",
+            with: { secret: SECRET, deliver: false, mention: false, ...more },
+          })),
         ],
         mappings: [
           {

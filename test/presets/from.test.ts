@@ -52,7 +52,7 @@ function turnsOf({ actions }: Resolution): Turn[] {
 
 describe.each(withFrom)("%s", async (name) => {
   const { preset } = readPreset(name);
-  const options = preset.events ? { events: ["*"] } : {};
+  const options = { ...(preset.events && { events: ["*"] }), ...(preset.mention && { mention: false }) };
   const known = new Map<string, Promise<Post>>();
   const use = (from: unknown): Promise<Post> => {
     const key = JSON.stringify(from);

@@ -31,6 +31,7 @@ export const SETTINGS = {
   event: { form: "own" },
   events: { form: "own" },
   ignore: { form: "own" },
+  mention: { form: "own" },
   author: { form: "own" },
   asks: { form: "value" },
   from: { form: "own" },

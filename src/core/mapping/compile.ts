@@ -16,6 +16,7 @@ import type { RunLimit, RunLimits } from "../journal/journal.ts";
 import type { Path } from "../shared/json.ts";
 import type { TransformBundle } from "../transforms/runner.ts";
 import { type CompiledAnswer, compileAnswer } from "./answer.ts";
+import { compileMention, type MentionRule } from "./mention.ts";
 import { compileStart, type FindStart } from "./start.ts";
 import { compileContext, type CompiledContext } from "./context.ts";
 import { type CompiledGrant, compileGrants } from "./policy/grants.ts";
@@ -37,6 +38,8 @@ export interface CompiledMapping {
   filter?: Filter;
   /** Who is behind an event. */
   findStart?: FindStart;
+  /** Only what names the agent asks for something. */
+  mention?: MentionRule;
   forEach?: ForEach;
   templates: { [Field in TemplateField]?: Template };
   /** The templates of `source`, the place of the event. */
@@ -97,6 +100,7 @@ export function compileMapping(
     check: compilePayloadSchema(source, readFile, diagnostics),
     filter: compileFilter(source.mapping, diagnostics),
     findStart: compileStart(source.mapping, diagnostics),
+    mention: compileMention(source.mapping, diagnostics),
     forEach: compileForEach(source.mapping, diagnostics),
     templates: compileTemplates(source.mapping, diagnostics),
     place: compilePlace(source.mapping, diagnostics),

@@ -38,6 +38,8 @@ import {
 export interface MappingRun extends TargetOptions, Pick<TransformDraftOptions, "run" | "state" | "log"> {
   /** Whether the channel message with this id was sent by a delivery within hooks.dedupeWindow. Absent: none was. */
   isEcho?(messageId: string, channel: string | undefined): Promise<boolean>;
+  /** Whether a delivery to this recipient, as a thread, was sent. Absent: none was. */
+  hasSpoken?(channel: string, to: string): Promise<boolean>;
   /** Absent: no comment counts as the service's own. */
   isOwn?: IsOwn;
   /** Keeps who takes part in the sessions of a mapping with `participants`. */
@@ -86,7 +88,12 @@ export async function resolveItem(item: Item, mappingRun: MappingRun): Promise<R
     if (await isEcho(echo.text.trim(), place)) return skip("it is the echo of a delivery");
   }
   // A replay is the operator's word.
-  if (start?.refusal !== undefined && request.replayOf === undefined) return skip(start.refusal);
+  if (request.replayOf === undefined) {
+    if (start?.refusal !== undefined) return skip(start.refusal);
+    const { mention } = mapping;
+    const isForAgent = !mention || mention.mentions(context, budget) || (await hasSpokenAt(mappingRun, context));
+    if (!isForAgent) return skip(mention.reason);
+  }
   const rendered = await renderItem(context, mappingRun);
   const drafts = mapping.bundle
     ? await transformItem(item, rendered, { event, bundle: mapping.bundle, mappingRun })
@@ -95,6 +102,12 @@ export async function resolveItem(item: Item, mappingRun: MappingRun): Promise<R
   if (start) for (const action of actions) setStart(action, start);
   const publication = actions.length > 0 ? publish(item, event, mappingRun) : undefined;
   return { event, subject, actions, reason, warnings, publication, dedupe: rendered.keys.dedupe };
+}
+
+/** Whether the agent has spoken in the thread of the event. */
+async function hasSpokenAt(mappingRun: MappingRun, context: object): Promise<boolean> {
+  const place = renderPlace(mappingRun, context);
+  return (place && (await mappingRun.hasSpoken?.(place.channel, place.to))) ?? false;
 }
 
 /** A stranger's turn asks a person before it changes something, and never approves. */

@@ -14,7 +14,10 @@ import { openEmptyState, type RequestState } from "./state.ts";
 import { createBudget } from "./template/template.ts";
 import { countTime } from "./transform.ts";
 
-export interface ResolveOptions extends Pick<MappingRun, "config" | "channels" | "tools" | "run" | "isEcho" | "isOwn"> {
+export interface ResolveOptions extends Pick<
+  MappingRun,
+  "config" | "channels" | "tools" | "run" | "isEcho" | "hasSpoken" | "isOwn"
+> {
   mappings: MappingIndex;
   /** Opens the state of a mapping that keeps some. Absent: it is empty. */
   openState?(mapping: string): RequestState;
@@ -24,12 +27,23 @@ export interface ResolveOptions extends Pick<MappingRun, "config" | "channels" |
 
 /**
  * The whole mapping step: match → schema → forEach → template → transform → policy. Gives the actions of a request; none
- * if its mapping skips it. Waits only for the transform, `isEcho`, or a mail that is read. Throws a `HookError` for what the
+ * if its mapping skips it. Waits only for the transform, `isEcho`, `hasSpoken`, or a mail that is read. Throws a `HookError` for what the
  * caller may know.
  */
 export async function resolveRequest(
   request: HookRequest,
-  { mappings, config, channels, tools, run, isEcho, isOwn, openState = openEmptyState, readMail }: ResolveOptions,
+  {
+    mappings,
+    config,
+    channels,
+    tools,
+    run,
+    isEcho,
+    hasSpoken,
+    isOwn,
+    openState = openEmptyState,
+    readMail,
+  }: ResolveOptions,
 ): Promise<Resolution> {
   const { hook } = request;
   if (isBuiltInHook(hook)) {
@@ -69,6 +83,7 @@ export async function resolveRequest(
       tools,
       run: time?.run ?? run,
       isEcho,
+      hasSpoken,
       isOwn,
       budget: createBudget(request.rawBody.length, findExact),
       log,

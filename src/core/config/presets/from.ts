@@ -3,7 +3,7 @@ import { didYouMean } from "../../shared/text/text.ts";
 import { error, type Finding } from "../rules/finding.ts";
 import type { Preset } from "../schema/generated.ts";
 
-// The parameter `from`: who may start a turn by an event of a preset.
+// The parameters `from` and `mention`: who may start a turn by an event of a preset, and by which.
 
 type From = NonNullable<Preset["from"]>;
 
@@ -57,4 +57,18 @@ export function checkFrom(
 function isOfForm(entry: string, form: string): boolean {
   const parts = form.split(/<[^>]*>/).map((part) => RegExp.escape(part));
   return new RegExp(`^${parts.join("\\S+")}$`, "i").test(entry);
+}
+
+export const MENTION_SCHEMA = {
+  type: ["boolean", "string", "array"],
+  pattern: "\\S",
+  items: { type: "string", pattern: "\\S", description: "A name, as @bot." },
+  description:
+    "Messages that ask must name the agent: by this name, one of a list, or with true as the sender says it. A thread in which the agent has spoken counts. false: off.",
+};
+
+/** Without the sender's word, only a name can be looked for. */
+export function checkMention({ name, mention }: Preset, given: unknown, key: string): Finding[] {
+  if (given !== true || mention?.says) return [];
+  return [error(key, `${name} does not say whom a text mentions. Name the agent, as "@bot".`)];
 }

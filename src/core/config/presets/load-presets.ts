@@ -14,7 +14,7 @@ import { PRESET_SETTINGS } from "../settings.ts";
 import type { MailSettings, MappingSource, PresetReads, PresetUse, ResolvedConfig } from "../resolved-config.ts";
 import { findLostId, splitAdditions, withAdditions } from "./additions.ts";
 import { explainMissing, type PresetFile, readPreset, readTemplate } from "./file.ts";
-import { checkFrom, resolveFrom } from "./from.ts";
+import { checkFrom, checkMention, resolveFrom } from "./from.ts";
 import {
   type FillOptions,
   fillParameters,
@@ -148,6 +148,7 @@ function expandPreset(
     }
   };
   loaded.findings.push(...checkFrom(preset, parameters.values, { at: use.key, key: parameters.keyOf("from") }));
+  loaded.findings.push(...checkMention(preset, parameters.values["mention"], parameters.keyOf("mention")));
   loaded.findings.push(...checkDedupe(preset, parameters, { readFile, mailbox, drivers }));
   const reads = findReads(preset, use, parameters, readFile);
   if (reads) loaded.reads.push(reads);
@@ -228,7 +229,7 @@ export function fillMappings(
     const key = `mappings[${index}]${suffix}`;
     const own = fill(without(template, values), key);
     const { value: merged, uses: added } = withAdditions(merge(common.value, own.value), additions, key);
-    const started = withFrom(merged, preset, values["from"]);
+    const started = withMention(withFrom(merged, preset, values["from"]), preset, values["mention"]);
     const shown = values["fields"] === "full" ? withPayload(started) : started;
     const value = withReads(withAccount(shown, values["account"]), preset, { values, id: merged["id"] });
     const { sessionKey } = value;
@@ -282,6 +283,13 @@ function withAccount(mapping: Record<string, unknown>, account: unknown): Record
 /** The sessions of a use under another path are others. */
 function atPath(sessionKey: string, preset: string, hook: string): string {
   return sessionKey.replaceAll(`hook:${preset}:`, () => `hook:${hook}:`);
+}
+
+/** Only what asks has to name the agent. */
+function withMention(mapping: Record<string, unknown>, preset: Preset, given: unknown): Record<string, unknown> {
+  const { mention, ...others } = mapping;
+  const is = given ?? preset.mention?.default ?? false;
+  return mapping["asks"] === true && is !== false ? { ...others, mention: { ...toObject(mention), is } } : others;
 }
 
 /** Without anything that says who may start a turn, nobody may. */

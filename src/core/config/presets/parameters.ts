@@ -16,7 +16,7 @@ import type { Preset } from "../schema/generated.ts";
 import { toConfigProblem } from "../schema/problems.ts";
 import { createBlockCheck, readSchema, type SchemaCheck } from "../schema/validator.ts";
 import { PRESET_SETTINGS } from "../settings.ts";
-import { toFromSchema } from "./from.ts";
+import { MENTION_SCHEMA, toFromSchema } from "./from.ts";
 import { MAIL_DEFAULTS, type MailSettings, type PresetUse } from "../resolved-config.ts";
 
 type Schema = Record<string, unknown>;
@@ -71,6 +71,7 @@ export function toOwnSchema(preset: Preset): ObjectSchema {
     ...(preset.events && { events: toEventsSchema(preset.events) }),
     ignore: toIgnoreSchema(preset),
     ...(preset.from && { from: toFromSchema(preset.from) }),
+    ...(preset.mention && { mention: MENTION_SCHEMA }),
     where: {
       type: ["object", "boolean"],
       additionalProperties: true,

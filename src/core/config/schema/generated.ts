@@ -216,6 +216,19 @@ export interface Preset {
     asks?: true;
   };
   /**
+   * The parameter `mention`: what asks must name the agent.
+   */
+  mention?: {
+    /**
+     * Without the parameter, the sender must say that an event is for the agent.
+     */
+    default?: true;
+    /**
+     * The sender says whom a message mentions.
+     */
+    says?: true;
+  };
+  /**
    * The sender's API can register the webhook: the parameters apiToken and apiUrl, and these.
    */
   registration?: {
@@ -1062,6 +1075,23 @@ export interface MappingInput {
      */
     reason: string;
   }[];
+  /**
+   * Events that ask must name the agent; others are skipped. A thread in which the agent has spoken counts.
+   */
+  mention?: {
+    /**
+     * Template of the text that names are looked for in, outside of quotes and code.
+     */
+    text?: string;
+    /**
+     * Template: not blank if the sender says that the event is for the agent, as a direct message or a mention.
+     */
+    said?: string;
+    /**
+     * true: the sender must say it. A name, or a list of names: it may also stand in the text, as a whole word. false: off.
+     */
+    is: boolean | string | string[];
+  };
   /**
    * Who wrote the text of the event, or did what it tells: the first case whose when is not blank. Each field is a template whose values stay on their lines. An event that names nobody is a machine's.
    */

@@ -2,7 +2,7 @@ import type { JournalReads } from "../journal.ts";
 import type { PublicationReads } from "../publications.ts";
 import { findAsked, getApproval, listApprovals } from "./approvals.ts";
 import { listDeadLetters } from "./dead-letters.ts";
-import { lastRoute, listAnswers, listDeliveries, operatorRoute, wasSent } from "./deliveries.ts";
+import { hasSpoken, lastRoute, listAnswers, listDeliveries, operatorRoute, wasSent } from "./deliveries.ts";
 import { countEvents, findAnswer, getEvent, listEvents } from "./events.ts";
 import { countRestarts, readSurvival } from "./survival.ts";
 import * as publications from "./published.ts";
@@ -46,6 +46,7 @@ export function createReads(read: Read): JournalReads {
 
     pendingSystemEvents: read(listPendingSystemEvents),
     wasSent: read(wasSent),
+    hasSpoken: read(hasSpoken),
     listAnswers: read(listAnswers),
     lastRoute: read(lastRoute),
     operatorRoute: read(operatorRoute),
