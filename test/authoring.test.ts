@@ -118,7 +118,7 @@ describe("webhooks transform new", () => {
       `import type { Transform } from "hookline";
 const one: Transform<{ id: number }> = ({ payload }) => ({ message: payload.id });
 const two: Transform = ({ paylod }) => ({ chanel: "slack" });
-export const three = [fetch("https://example.com"), setTimeout(() => {}, 1), process.env, new URL("a:b"), one, two];
+export const three = [fetch("https://example.com"), Buffer.from("x"), process.env, new URL("a:b"), one, two];
 `,
     );
     const { stdout } = await compile();
