@@ -1,8 +1,9 @@
 /** Two uses of a preset, each with its own secret, share no session, whatever the events of one say. */
 import { readFileSync } from "node:fs";
+import path from "node:path";
 import { expect, test } from "vitest";
 import { findSamples, readRequest } from "../../src/cli/samples/sample.ts";
-import { PRESETS_FOLDER } from "../../src/core/config/presets/file.ts";
+import { PRESETS_FOLDER, readPreset } from "../../src/core/config/presets/file.ts";
 import { toSampleRequest } from "../../src/core/ingress/hook-request.ts";
 import { createMappingIndex } from "../../src/core/mapping/mapping-index.ts";
 import { resolveRequest } from "../../src/core/mapping/resolve-request.ts";
@@ -18,7 +19,9 @@ const sets = findSamples(PRESETS_FOLDER);
 const OWN = /^hook:[\da-f-]{36}$/;
 
 test.each(sets)("$name", async ({ name, samples }) => {
-  const presets = [name, { use: name, with: { path: "second" } }];
+  const hasFrom = readPreset(path.join(PRESETS_FOLDER, name)).preset.from !== undefined;
+  const from = hasFrom ? { from: "anyone" } : {};
+  const presets = [{}, { path: "second" }].map((given) => ({ use: name, with: { ...from, ...given } }));
   const { config, problems } = await readConfig({ hooks: { presets } }, {});
   expect(problems).toEqual([]);
   const mappings = config.hooks.mappings.map((source) => ({
