@@ -22,10 +22,16 @@ const root = path.join(import.meta.dirname, "..");
 const configSchema = assembleSchema(builtInDrivers);
 const authSchema = assembleAuth(builtInDrivers.providers);
 
+/** For editors alone: in types, such keys would allow every other key. */
+const EXTENSIONS = { patternProperties: { "^x-": { description: "Ignored: a place for the anchors of YAML." } } };
+
 const outputs = [
   // First: the reference reads it.
   { file: "schemas/api.json", text: writeApiSchemas() },
-  { file: "schemas/config.json", text: `${JSON.stringify(withPresets(configSchema), undefined, 2)}\n` },
+  {
+    file: "schemas/config.json",
+    text: `${JSON.stringify({ ...withPresets(configSchema), ...EXTENSIONS }, undefined, 2)}\n`,
+  },
   { file: "schemas/auth.json", text: `${JSON.stringify(authSchema, undefined, 2)}\n` },
   { file: "src/core/config/schema/generated.ts", text: await writeConfigTypes() },
   { file: "transforms/hookline.d.ts", text: await writeTransformTypes() },

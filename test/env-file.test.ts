@@ -5,6 +5,7 @@ import path from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { leafCommands } from "../src/cli/command-list.ts";
 import { createProgram } from "../src/cli/all-commands.ts";
+import { createClient } from "./support/client.ts";
 import { createTestIo, runWebhooks, startWebhooks } from "./support/cli.ts";
 import { GATEWAY_TOKEN, HOOK_TOKEN, withTokens } from "./support/service.ts";
 
@@ -40,6 +41,26 @@ test("so does every other command, from any folder; --no-env-file reads none, an
   expect(await runWebhooks(folder, "check", "--env-file", ".env.example")).toMatchObject({ code: 0 });
   write("other.env", "OTHER=1\n");
   expect(await runWebhooks(folder, "check", "--env-file", "other.env")).toMatchObject({ code: 1 });
+});
+
+test("a change of the file is a reload, and the real environment still wins", async () => {
+  const mappings = [{ match: { path: "x" }, messageTemplate: "${WORD:-none} ${OWN:-none}", deliver: false }];
+  write("webhooks.json5", JSON.stringify(withTokens({ gateway: { port: 0 }, hooks: { mappings } })));
+  for (const args of [["dev"], ["serve", "--env-file", ".env"]]) {
+    write(".env", "WORD=one\n");
+    const running = startWebhooks(folder, [...args, "--json"], { env: { OWN: "own" } });
+    await expect.poll(running.stdout).toContain("http://127.0.0.1:");
+    const { url } = JSON.parse(running.stdout().split("\n")[0] ?? "");
+    const client = createClient(url, { hookToken: HOOK_TOKEN, gatewayToken: GATEWAY_TOKEN });
+    const message = async () => (await client.try("x", {})).actions[0].message;
+    expect(await message()).toBe("one own");
+    write(".env", "WORD=two\nOWN=other\n");
+    await expect.poll(message, { timeout: 10_000 }).toBe("two own");
+    rmSync(path.join(folder, ".env"));
+    await expect.poll(message, { timeout: 10_000 }).toBe("none own");
+    running.stop();
+    await running.ended;
+  }
 });
 
 test("the real environment wins", async () => {

@@ -71,6 +71,7 @@ function readEnvFile(command: Command, io: CliIo): void {
   const { config, envFile }: { config?: string; envFile?: string | false } = command.opts();
   if (envFile === false) return;
   const file = locateEnvFile({ config, envFile }, io);
+  io.envFile = { file, env: io.env };
   const isOptional = envFile === undefined || nameOf(command) === CREATES_ENV_FILE;
   if (!isOptional || existsSync(file)) io.env = withEnvFile(io.env, file);
 }

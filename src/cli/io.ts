@@ -10,6 +10,8 @@ export interface CliIo {
   /** Where the person is: relative paths on the command line start here. */
   cwd: string;
   env: NodeJS.ProcessEnv;
+  /** The file whose variables `env` has, and the environment without them. A service reads the file at each reload. */
+  envFile?: { file: string; env: NodeJS.ProcessEnv };
   stdin: Readable & { isTTY?: boolean; setRawMode?(isRaw: boolean): unknown };
   stdout: CliOutput;
   stderr: CliOutput;

@@ -1,5 +1,7 @@
+import { existsSync } from "node:fs";
 import type { Readable } from "node:stream";
 import { hasOwnMark } from "../vendors/kit/comments/mark.ts";
+import { withEnvFile } from "../core/config/env-file.ts";
 import type { ReadConfig } from "../core/config/load.ts";
 import { makeTempDir } from "../core/shared/system/temporary-folder.ts";
 import { readConfig } from "./drivers.ts";
@@ -25,6 +27,8 @@ export interface PartsOptions extends HooklineOptions {
   pool?: Pool;
   /** The address of a tunnel to `serveHook`. */
   hooksUrl?: string;
+  /** A file with variables that `env` does not have, read at each reload. It may not exist. */
+  envFile?: string;
 }
 
 /** The parts that all others of the service use. */
@@ -103,9 +107,12 @@ function createLoad({
   port,
   role,
   hooksUrl,
+  envFile,
 }: PartsOptions): () => Promise<ReadConfig> {
   return async () => {
-    const read = await readConfig(config, env, { hooksUrl });
+    const variables = envFile !== undefined && existsSync(envFile) ? withEnvFile(env, envFile) : env;
+    const read = await readConfig(config, variables, { hooksUrl });
+    if (envFile !== undefined) read.files.push(envFile);
     const { gateway } = read.config;
     gateway.host = host ?? gateway.host;
     gateway.port = port ?? gateway.port;

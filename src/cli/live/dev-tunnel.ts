@@ -34,6 +34,7 @@ export async function serveWithTunnel(
 ): Promise<void> {
   // Secrets that senders make are added to it.
   io.env = { ...io.env };
+  if (io.envFile) io.envFile = { ...io.envFile, env: { ...io.envFile.env } };
   const { written, stateDir } = readTarget(file, io.env);
   const { vendors } = await searchPresets({ config: file }, io);
   const secretNames = register ? listSecretNames(written, { env: io.env, vendors }) : new Map<string, string>();
@@ -61,7 +62,7 @@ export async function serveWithTunnel(
     const { said, secrets } = await registerTunnelWebhooks(runtime, secretNames);
     say(...said);
     if (Object.keys(secrets).length === 0) return;
-    Object.assign(io.env, secrets);
+    for (const env of [io.env, io.envFile?.env ?? {}]) Object.assign(env, secrets);
     await started.reload();
   }
 }

@@ -32,9 +32,11 @@ export async function runService(
   const stopped = stop.aborted ? Promise.resolve() : once(stop, "abort");
   const starting: Promise<HooklineService> = createHookline({
     config: file,
-    env: io.env,
     hooksUrl,
     ...flags,
+    env: io.envFile?.env ?? io.env,
+    // The flag is relative to where the person is.
+    envFile: io.envFile?.file,
     show:
       view &&
       (async (stream) => {

@@ -270,6 +270,21 @@ describe("problems", () => {
   });
 });
 
+test("keys x-… at the top are ignored, and are a place for anchors", async () => {
+  const text = `x-target: &target
+  channel: slack
+  to: "#\${GONE}"
+x-deliver: &deliver true
+hooks:
+  mappings:
+    - { id: a, match: { path: a }, messageTemplate: a, deliver: *deliver }
+  x-inner: 1
+`;
+  const { config, problems } = await readConfig(writeConfig(text, "a.yaml"), {});
+  expect(config.hooks.mappings[0]?.mapping).toMatchObject({ deliver: true });
+  expect(problems.map(({ key }) => key)).toEqual(["hooks.x-inner"]);
+});
+
 test("a problem shows a reference instead of its value", async () => {
   const mapping = { channel: "${NAME}", messageTemplate: "a {{${NAME}" };
   const with_ = { name: "${NAME}", channel: "slack" };

@@ -126,8 +126,9 @@ export interface CheckOptions extends ConfigLocation, References {
   source?: Source;
 }
 
-async function checkConfig(written: unknown, options: CheckOptions, builtIn: Drivers): Promise<ReadConfig> {
+async function checkConfig(whole: unknown, options: CheckOptions, builtIn: Drivers): Promise<ReadConfig> {
   const { file, source } = options;
+  const written = withoutExtensions(whole);
   const { value, references, problems: unresolved, files } = resolveReferences(written, options);
   const plugins = await loadPlugins(isObject(value) ? value["plugins"] : undefined, options.baseDir, builtIn);
   const { drivers } = plugins;
@@ -191,6 +192,12 @@ export function resolveUserConfig(
 }
 
 const NO_DRIVERS: Drivers = { agents: {}, channels: {}, mailSources: {}, tools: {}, providers: {}, vendors: {} };
+
+/** Keys `x-…` at the top are for the author: a place for the anchors of YAML. */
+function withoutExtensions(whole: unknown): unknown {
+  if (!isObject(whole)) return whole;
+  return Object.fromEntries(Object.entries(whole).filter(([key]) => !key.startsWith("x-")));
+}
 
 /** In YAML a section is null if all that it holds are comments. `schema`: of the value. Looks at two levels. */
 function dropEmptySections(value: unknown, schema?: unknown): void {
