@@ -32,9 +32,9 @@ export async function serveWithTunnel(
   io: CliIo,
   serve: (hooksUrl: string, opened: (service: HooklineService) => void) => Promise<void>,
 ): Promise<void> {
-  // Secrets that senders make are added to it.
+  // Secrets that senders make are added to it, so the service reads it, and not the file.
   io.env = { ...io.env };
-  if (io.envFile) io.envFile = { ...io.envFile, env: { ...io.envFile.env } };
+  delete io.envFile;
   const { written, stateDir } = readTarget(file, io.env);
   const { vendors } = await searchPresets({ config: file }, io);
   const secretNames = register ? listSecretNames(written, { env: io.env, vendors }) : new Map<string, string>();
@@ -62,7 +62,7 @@ export async function serveWithTunnel(
     const { said, secrets } = await registerTunnelWebhooks(runtime, secretNames);
     say(...said);
     if (Object.keys(secrets).length === 0) return;
-    for (const env of [io.env, io.envFile?.env ?? {}]) Object.assign(env, secrets);
+    Object.assign(io.env, secrets);
     await started.reload();
   }
 }
