@@ -193,8 +193,12 @@ const places: Place[] = [
 
 const presets = path.join(import.meta.dirname, "../presets");
 
+/** With the texts of its files in place of their names. */
 function readPreset(name: string, file: string): Record<string, Record<string, unknown>> {
-  return JSON.parse(readFileSync(path.join(presets, name, file), "utf8"));
+  const read = (one: string): string => readFileSync(path.join(presets, name, one), "utf8");
+  return JSON.parse(read(file), (_key, value) =>
+    typeof value?.$file === "string" ? read(value.$file).trimEnd() : value,
+  );
 }
 
 /** The service tells Hookline of each comment, and an agent answers what reaches it. */
