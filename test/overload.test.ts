@@ -79,8 +79,8 @@ test("the backlog is shared: a sender with as many waiting runs as there is room
   const secrets = { a: "the-secret-of-a-0123456789", b: "the-secret-of-b-0123456789" };
   const ci = "the-token-for-ci-0123456789";
   const ignore = [{ value: "{{skip}}", is: "yes", reason: "it asks only" }];
-  const toMapping = ([path, secret]: [string, string]) => ({
-    match: { path },
+  const toMapping = ([hook, secret]: [string, string]) => ({
+    match: { path: hook },
     messageTemplate: "x",
     deliver: false,
     ignore,
@@ -97,8 +97,8 @@ test("the backlog is shared: a sender with as many waiting runs as there is room
     },
   });
   /** A run, or only the question whether there is room for one: 204. */
-  const send = async (path: string, token: string, skip?: "yes"): Promise<number> =>
-    (await shared.post(path, { skip }, { authorization: `Bearer ${token}` })).status;
+  const send = async (hook: string, token: string, skip?: "yes"): Promise<number> =>
+    (await shared.post(hook, { skip }, { authorization: `Bearer ${token}` })).status;
 
   await send("x", HOOK_TOKEN);
   for (let runs = 0; runs < 5; runs++) expect(await send("a", secrets.a)).toBe(202);

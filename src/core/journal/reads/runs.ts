@@ -155,8 +155,8 @@ const READ_SPEND = `
 
 /** How many unfinished runs each sender has. Reads all of them, in an index. */
 export async function countSenders({ all }: Reader): Promise<Map<string, number>> {
-  const rows = await all(
+  const counts = await all(
     "SELECT sender, count(*) AS runs FROM hookline.runs WHERE finished_at IS NULL GROUP BY sender",
   );
-  return new Map(rows.map((row) => [text(row.sender), integer(row.runs)]));
+  return new Map(counts.map((row) => [text(row.sender), integer(row.runs)]));
 }
