@@ -196,7 +196,10 @@ describe("an answer", () => {
 describe("a preset", () => {
   async function postSigned(scheme: string, answer: MappingInput["answer"], body: string): Promise<Answer> {
     const sender = await createSender(scheme);
-    const use = { use: scheme, with: { path: "in", secret: SECRET, deliver: false, answer } };
+    const use = {
+      use: scheme,
+      with: { path: "in", secret: SECRET, deliver: false, answer, ...(scheme === "twilio" && { from: "anyone" }) },
+    };
     const service = await startService({
       config: {
         ...configOf(undefined),

@@ -135,6 +135,7 @@ test("every command either changes or judges something, or is known to only prin
       "mail run",
       "record",
       "status",
+      "reload",
       "events save",
       "events replay",
       "events catch-up",

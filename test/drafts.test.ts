@@ -148,7 +148,7 @@ test("stays in the sandbox", async () => {
     { message: expect.stringContaining("part of Node") },
   ]);
   expect((await code('import "../webhooks.json5"; export default () => null;')).body.ok).toBe(false);
-  const escape = "export default () => ({ message: typeof process + typeof fetch + typeof require });";
+  const escape = "export default () => ({ message: typeof process + typeof fetch + typeof Buffer });";
   expect((await code(escape)).body).toMatchObject({ actions: [{ message: "undefinedundefinedundefined" }] });
   expect((await code("export default () => { for (;;); };")).body).toMatchObject({ code: "transform_failed" });
   expect(await service.try("u", payload)).toMatchObject({ actions: [{ message: "14" }] });

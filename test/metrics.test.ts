@@ -82,7 +82,7 @@ test("the statistics count events by state, and requests and turns by minute", a
   const { events, runs, deliveries, minutes } = await service.api("/api/stats");
   expect(runs).toEqual({ ready: 0, queued: 0, running: 0, held: 0, dead: 0 });
   expect(deliveries).toEqual({ pending: 0, queued: 0, sending: 0, failed: 0 });
-  expect(events).toEqual({ accepted: 0, done: 1, skipped: 0, rejected: 1, failed: 0, dead: 0 });
+  expect(events).toEqual({ accepted: 0, canceled: 0, done: 1, skipped: 0, rejected: 1, failed: 0, dead: 0 });
   const sum = (name: string) =>
     minutes.reduce((total: number, minute: Record<string, number>) => total + minute[name]!, 0);
   expect(["requests", "clientErrors", "serverErrors", "turns"].map(sum)).toEqual([2, 1, 0, 1]);

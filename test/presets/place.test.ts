@@ -128,7 +128,7 @@ describe.each(READING)("what %s reads", (preset) => {
 
   test("is about the place of the event, whatever a field says", async () => {
     let read = 0;
-    const options = { events: ["*"], context, channel: "source" };
+    const options = { events: ["*"], context, channel: "source", ...(preset === "slack" && { mention: false }) };
     const free = await use(preset, options);
     for (const { name, payload, headers } of readSamples(preset)) {
       const place = PLACES[preset]?.(payload);

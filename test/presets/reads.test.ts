@@ -50,7 +50,19 @@ function toConfig(preset: string, options: object, channels: UserConfig["channel
       providers: { local: { kind: "openai-compatible", baseUrl: models.baseUrl } },
       defaults: { model: "local/small" },
     },
-    hooks: { presets: [{ use: preset, with: { deliver: false, wakeMode: "next-heartbeat", ...options } }] },
+    hooks: {
+      presets: [
+        {
+          use: preset,
+          with: {
+            deliver: false,
+            wakeMode: "next-heartbeat",
+            ...(preset === "slack" && { mention: false }),
+            ...options,
+          },
+        },
+      ],
+    },
     channels,
   };
 }
