@@ -63,7 +63,9 @@ test("a reload names the file and the time; one that fails shows the line, and t
   const url = await listening(terminal);
   write("transforms/ci.ts", TRANSFORM.replace("failed", "broke"));
   // Files that were written just before the start may be named too.
-  await expect.poll(() => terminal.shown()).toMatch(/ reloaded (?:\S+, )*transforms\/ci\.ts(?:, \S+)* {2}\d+(\.\d)? m?s\n/);
+  await expect
+    .poll(() => terminal.shown())
+    .toMatch(/ reloaded (?:\S+, )*transforms\/ci\.ts(?:, \S+)* {2}\d+(\.\d)? m?s\n/);
   await post(url, { job: "lint" });
   await expect.poll(() => terminal.shown()).toMatch(/lint broke\n/);
 
