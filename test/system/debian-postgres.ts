@@ -7,7 +7,7 @@ import path from "node:path";
 import { Client } from "pg";
 import { waitFor } from "../support/client.ts";
 import type { PostgresServer } from "../support/postgres-server.ts";
-import type { Databases } from "../support/postgres-setup.ts";
+import { type Databases, withTables } from "../support/postgres-setup.ts";
 import { findFreePort } from "./find-free-port.ts";
 
 const PASSWORD = "secret";
@@ -35,6 +35,9 @@ export async function startDebianPostgres(): Promise<PostgresServer> {
       unix_socket_directories: "",
       max_connections: 200,
       fsync: "off",
+      full_page_writes: "off",
+      // Autovacuum would go through hundreds of databases that nobody uses any more.
+      autovacuum: "off",
     };
     const flags = Object.entries(settings).flatMap(([name, value]) => ["-c", `${name}=${value}`]);
     child = spawn(path.join(findPrograms(), "postgres"), ["-D", data, ...flags], { ...owner(), stdio: "ignore" });
@@ -43,7 +46,7 @@ export async function startDebianPostgres(): Promise<PostgresServer> {
 
   async function createUrl(template = "template1"): Promise<string> {
     const name = `hookline_${randomBytes(6).toString("hex")}`;
-    await runSql(toUrl(port, "postgres"), `CREATE DATABASE ${name} TEMPLATE ${template}`);
+    await runSql(toUrl(port, "postgres"), `CREATE DATABASE ${name} TEMPLATE ${template} STRATEGY FILE_COPY`);
     return toUrl(port, name);
   }
 
@@ -60,16 +63,17 @@ export async function startDebianPostgres(): Promise<PostgresServer> {
 /** Debian's PgBouncer before Debian's PostgreSQL. */
 export async function startPgBouncer(): Promise<Databases> {
   const postgres = await startDebianPostgres();
+  const databases = await withTables(postgres);
   const bouncer = await startBouncerBefore(postgres.port);
   return {
     async createUrl() {
-      const url = new URL(await postgres.createUrl());
+      const url = new URL(await databases.createUrl());
       url.port = String(bouncer.port);
       return url.href;
     },
     async remove() {
       await bouncer.remove();
-      await postgres.remove();
+      await databases.remove();
     },
   };
 }
