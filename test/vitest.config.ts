@@ -9,7 +9,7 @@ process.env["NODE_COMPILE_CACHE"] ??= path.join(root, "node_modules/.cache/compi
 
 /** They take longest, and most of them are small files, which vitest starts last. */
 const LONG =
-  /test\/(?:faults|browser)\/|(?:docs|package|postgres|queue|records|registration|gap-repair|injection|mcp|comment-services|sandbox|gmail|acp)\.test\.ts$/;
+  /test\/(?:faults|browser|system)\/|(?:docs|package|postgres|queue|records|registration|gap-repair|injection|mcp|comment-services|sandbox|gmail|acp)\.test\.ts$/;
 
 class LongFirst extends BaseSequencer {
   override async sort(...files: Parameters<BaseSequencer["sort"]>): Promise<TestSpecification[]> {

@@ -6,11 +6,14 @@ import { BEHIND_PGBOUNCER, DIRECT } from "./postgres-setup.ts";
 const { include: _, ...common } = base.test ?? {};
 const system = { ...common, globalSetup: [], exclude: [], testTimeout: 900_000, hookTimeout: 120_000 };
 
+/** The contract of journals. PgBouncer stands before the same version of PostgreSQL, so it runs there alone. */
+const CONTRACT = ["src/stores/postgres/queue.test.ts", "src/stores/postgres/records.test.ts"];
+
 /** What `npm test` runs on a PostgreSQL from npm. */
 const ON_POSTGRES = ["src/stores/postgres/**/*.test.ts", "src/mail/postgres-store.test.ts", "test/nodes.test.ts"];
 
-const postgres = (name: string, HOOKLINE_TEST_POSTGRES_SERVER: string) => ({
-  test: { ...system, name, include: ON_POSTGRES, env: { HOOKLINE_TEST_POSTGRES_SERVER } },
+const postgres = (name: string, HOOKLINE_TEST_POSTGRES_SERVER: string, exclude: string[] = []) => ({
+  test: { ...system, name, include: ON_POSTGRES, exclude, env: { HOOKLINE_TEST_POSTGRES_SERVER } },
 });
 
 /** For `npm run test:system`. */
@@ -23,7 +26,7 @@ export default defineConfig({
     ],
     projects: [
       { test: { ...system, name: "system", include: ["test/system/**/*.test.ts"] } },
-      postgres("Debian's PostgreSQL", DIRECT),
+      postgres("Debian's PostgreSQL", DIRECT, CONTRACT),
       postgres("PgBouncer", BEHIND_PGBOUNCER),
     ],
   },
