@@ -1,4 +1,4 @@
-/** What each credential can lead to, in `check`, `doctor` and the API. */
+/** The authority of each credential, in `check`, `doctor` and the API. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { UserConfig } from "../src/core/config/schema/generated.ts";
 import { describeAuthority } from "../src/core/ports/authority.ts";

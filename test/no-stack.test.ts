@@ -66,7 +66,7 @@ const VALID: UserConfig = {
   },
 };
 
-/** Of another type than the one that is there, or of a type that is nowhere. */
+/** Values of another type than the one that is there, or of a type that is nowhere. */
 const WRONG: [name: string, wrong: (value: unknown) => unknown][] = [
   ["null", () => null],
   ["another type", (value) => (typeof value === "object" ? 7 : { "": [{}] })],
@@ -315,7 +315,7 @@ describe("a lock file", () => {
       const odd = [{ name: "call", description: "", input }];
       writeFileSync(path.join(folder, "tools.lock.json"), JSON.stringify({ version: 1, sets: { odd } }));
       const { code, answer } = await check();
-      // It is used, or left out with a warning: it never keeps the service from starting.
+      // The value is used, or left out with a warning: it never keeps the service from starting.
       expect({ code, problems: answer.problems }).toEqual({ code: 0, problems: [] });
       await diagnose();
     },

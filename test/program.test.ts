@@ -152,7 +152,7 @@ test("Ctrl-C again ends the service at once, as its line says", async () => {
   const ended = once(child, "exit");
   child.kill("SIGINT");
   await expect.poll(output).toContain("Ctrl-C again to stop now");
-  // As fast as a person can read it.
+  // A person can read it as fast.
   await setTimeout(300);
   child.kill("SIGINT");
   expect(await ended).toEqual([1, null]);

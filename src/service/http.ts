@@ -109,7 +109,7 @@ export function createHttp(parts: Parts, { execution, serviceUrl }: HttpOptions)
     const answer = runtime.mappings.answers.size > 0 ? await findAnswer(accepted, request, runtime) : undefined;
     if (answer) return answer;
     if (seconds !== undefined) return results.waitForCompletion(accepted.response, seconds);
-    // The result of a run is for whoever can also ask for it later.
+    // The result of a run is for those who can also ask for it later.
     const isReader = request.headers["prefer"] !== undefined && runtime.authenticators.isToken(request.credential);
     return isReader ? results.waitFor(request, accepted.response) : accepted.response;
   }

@@ -36,7 +36,8 @@ const schema = {
             "JSON whose texts are templates over text, eventId, runId, hook, sessionKey and the event. Default: these five.",
         },
         success: {
-          description: "What the JSON of an accepted request says, for a service that answers its errors with 200.",
+          description:
+            "A field of the JSON that an accepted request answers with, for a service that answers its errors with 200.",
           ...objectSchema(["path", "is"], {
             path: { ...NON_BLANK, description: "Where it is: `errcode`, `result.status`." },
             is: { type: ["string", "number", "boolean"], description: "Its value. Any other is a refusal." },

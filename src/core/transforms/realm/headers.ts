@@ -1,4 +1,5 @@
 import { defineGlobal, nameObjects } from "./harden.ts";
+import { toPairs } from "./url.ts";
 
 const TOKEN_CHARACTERS = "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyz";
 
@@ -8,6 +9,7 @@ export function installHeaders(): void {
     readonly #values = new Map<string, string[]>();
 
     constructor(init: unknown = {}) {
+      if (typeof init !== "object" || init === null) throw new TypeError("Headers are made of an object, or of pairs.");
       for (const [name, value] of toPairs(init)) this.append(name, value);
     }
 
@@ -51,15 +53,6 @@ export function installHeaders(): void {
   }
   nameObjects("Headers", Headers);
   defineGlobal("Headers", Headers);
-}
-
-function toPairs(init: unknown): Iterable<readonly unknown[]> {
-  if (typeof init !== "object" || init === null) throw new TypeError("Headers are made of an object, or of pairs.");
-  return isIterable(init) ? init : Object.entries(init);
-}
-
-function isIterable(init: object): init is Iterable<readonly unknown[]> {
-  return Symbol.iterator in init;
 }
 
 /** No regular expression: its last match would be seen by the transform. */

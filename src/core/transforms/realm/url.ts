@@ -136,7 +136,8 @@ export function installUrl(callHost: CallHost): void {
   defineGlobal("URLSearchParams", URLSearchParams);
 }
 
-function toPairs(init: object): Pair[] {
+/** The pairs of an object, or of a list of pairs, as texts. */
+export function toPairs(init: object): Pair[] {
   const entries: unknown[][] = isIterable(init) ? [...init] : Object.entries(init);
   return entries.map(([name, value]) => [String(name), String(value)]);
 }

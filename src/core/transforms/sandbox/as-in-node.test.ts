@@ -335,8 +335,9 @@ describe("a package that cannot run here is named", () => {
 
   test("while it loads: at the line of its import", async () => {
     install("@needs/early", "module.exports = new WebAssembly.Module()");
+    install("@needs/early-later", "module.exports = 1");
     const bundle = await folder.bundle(
-      `export const a = 1;\nimport early from "@needs/early";\nexport default () => early`,
+      `import later from "@needs/early-later";\nimport early from "@needs/early";\nexport default () => [early, later]`,
     );
     const message = `"@needs/early" needs WebAssembly, which a transform does not have.`;
     expect(await runner.check(bundle)).toMatchObject([{ message, line: 2, column: 19 }]);

@@ -56,8 +56,7 @@ function loadSourceMap(bundle: TransformBundle): SourceMap {
 
 /** The package whose code is on top of the stack; undefined if the author's own is. */
 export function findPackage(bundle: TransformBundle, stack: string): string | undefined {
-  const [, source = ""] = PACKAGE.exec(toFrames(loadSourceMap(bundle), stack)[0]?.file ?? "") ?? [];
-  return source || undefined;
+  return PACKAGE.exec(toFrames(loadSourceMap(bundle), stack)[0]?.file ?? "")?.[1];
 }
 
 const PACKAGE = /^.*node_modules\/((?:@[^/]+\/)?[^/]+)/s;
@@ -65,14 +64,12 @@ const PACKAGE = /^.*node_modules\/((?:@[^/]+\/)?[^/]+)/s;
 /** Where one of the author's files imports a package. */
 function findImport(bundle: TransformBundle, name: string): Trace["place"] {
   const { sources, sourcesContent } = loadSourceMap(bundle).payload;
-  const quoted = [`"${name}`, `'${name}`];
+  const specifier = new RegExp(`["']${RegExp.escape(name)}(?:/[^"']*)?["']`);
   for (const [index, text] of (sourcesContent ?? []).entries()) {
     const lines = text?.split("\n") ?? [];
-    const line = lines.findIndex(
-      (each) => /\bfrom\b|import|require/.test(each) && quoted.some((one) => each.includes(one)),
-    );
+    const line = lines.findIndex((each) => /\bfrom\b|import|require/.test(each) && specifier.test(each));
     if (line === -1) continue;
-    const column = Math.max(...quoted.map((one) => lines[line]!.indexOf(one))) + 1;
+    const column = lines[line]!.search(specifier) + 1;
     const file = path.resolve(bundle.spec.root, sources[index]!);
     return { file, line: line + 1, column, excerpt: showLine(lines[line]!, line + 1, column) };
   }

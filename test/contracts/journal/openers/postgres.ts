@@ -18,7 +18,7 @@ export const open: OpenJournal = async (folder) =>
     pollMs: 3_600_000,
   });
 
-/** What both parts of the contract test. */
+/** The journal that both parts of the contract test. */
 export const POSTGRES: JournalUnderTest = {
   open,
   opener: new URL(import.meta.url),
