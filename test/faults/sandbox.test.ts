@@ -352,11 +352,14 @@ describe("a burst of calls that hang, to a module that answered before,", () => 
     let first: string | undefined;
     // On a busy machine the hanging call may end too early, or the other need more than its slice.
     for (let attempt = 0; attempt < 10 && first !== "the call"; attempt++) {
+      // A version that has passed is not checked again.
+      const saved = await folder.bundle(`${code} // ${attempt}`);
+      await other.run(saved, toInput({}));
       attackWith(1);
       // Until its worker is known to be held.
-      for (const until = performance.now() + 50; performance.now() < until;) await other.run(honest, toInput({}));
-      const checked = other.check(honest).then(() => "the check");
-      const called = other.run(honest, toInput({})).then(() => "the call");
+      for (const until = performance.now() + 50; performance.now() < until;) await other.run(saved, toInput({}));
+      const checked = other.check(saved).then(() => "the check");
+      const called = other.run(saved, toInput({})).then(() => "the call");
       first = await Promise.race([checked, called]);
       expect(await checked).toBe("the check");
       await called;
