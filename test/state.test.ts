@@ -1,4 +1,4 @@
-/** `state: true`: values that a mapping's transform keeps between requests. */
+/** `state`: values that a transform keeps between requests. */
 import { afterEach, describe, expect, test } from "vitest";
 import { createPostgresJournal } from "../src/stores/postgres/postgres.ts";
 import { createId } from "../src/core/shared/id.ts";
@@ -69,24 +69,27 @@ async function sendAll<Payload>(payloads: Payload[], send: (payload: Payload) =>
 }
 
 const KEYS = Array.from({ length: 10 }, (_, index) => `key ${index}`);
-const REQUESTS = Array.from({ length: 400 }, (_, index) => ({ keys: [KEYS[index % 10]!], skip: true }));
+const REQUESTS = Array.from({ length: 400 }, (_, index) => ({ index, keys: [KEYS[index % 10]!], skip: true }));
 /** What the next request of a key has. */
 const NEXT = REQUESTS.length / KEYS.length + 1;
 
-test("400 requests to ten keys on one node all count, and none is answered 503", async () => {
-  const service = await start();
-  const answers = await sendAll(REQUESTS, (payload) => service.post("count", payload));
+/** Each key is set through both mappings. */
+const hookOf = ({ index }: { index: number }): string => (Math.floor(index / 10) % 2 === 0 ? "count" : "other");
+
+test("400 requests to ten keys of a shared state on one node all count, and none is answered 503", async () => {
+  const service = await start({}, { state: "house" });
+  const answers = await sendAll(REQUESTS, (payload) => service.post(hookOf(payload), payload));
   expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([204]));
   expect(await Promise.all(KEYS.map((key) => nextOf(service, key)))).toEqual(KEYS.map(() => NEXT));
 });
 
-test("400 requests to ten keys on two nodes count once, if those that are answered 503 are sent again", async () => {
+test("400 requests to ten keys of a shared state on two nodes count once, if those that are answered 503 are sent again", async () => {
   const store = { url: await createPostgresUrl(), commitTimeout: "60s" };
-  const nodes = [await start({ store }), await start({ store })];
+  const nodes = [await start({ store }, { state: "house" }), await start({ store }, { state: "house" })];
   let turn = 0;
   const answers = await sendAll(REQUESTS, async (payload) => {
     for (;;) {
-      const answer = await nodes[turn++ % 2]!.post("count", payload);
+      const answer = await nodes[turn++ % 2]!.post(hookOf(payload), payload);
       if (answer.status !== 503) return answer;
       expect(answer.headers.get("retry-after")).toBe("1");
     }
@@ -107,7 +110,7 @@ test("a request whose state another node changes each time is answered 503, and 
   const answers: Answer[] = [];
   void service.post("count", { keys: ["a"], rounds: 10_000_000 }).then((answer) => answers.push(answer));
   for (let n = 0; answers.length === 0; n += 1) {
-    const state = { reads: [], sets: [{ key: "a", json: String(n) }] };
+    const state = { name: "count", reads: [], sets: [{ key: "a", json: String(n) }] };
     await journal.accept({
       ...sampleEvent({ mapping: "count", status: "skipped", actions: [], state }),
       id: createId(),
@@ -163,14 +166,25 @@ describe("the state", () => {
     expect(await textsOf(service, { items })).toEqual(["4", "2", "5", "6"]);
   });
 
-  test("is there in a preset with a transform", async () => {
-    const preset = { use: "generic", with: { transform: { module: "count.ts" }, state: true } };
-    const service = await startService({ config: { hooks: { presets: [preset] } }, files });
+  test.each<{ state: true | string; presets: true | string; next: number[] }>([
+    { state: true, presets: true, next: [2, 2, 1] },
+    { state: true, presets: "count", next: [3, 3, 3] },
+    { state: "house", presets: "house", next: [3, 3, 3] },
+    { state: "house", presets: "Haus 1/2 \u{1f3e0}", next: [2, 2, 2] },
+  ])("$state of a mapping and $presets of two uses of a preset", async ({ state, presets, next }) => {
+    const transform = { module: "count.ts" };
+    const uses = ["one", "two"].map((path) => ({ use: "./own", with: { path, transform, state: presets } }));
+    const mappings = ["a", "b"].map((id) => ({ id, match: { payload: { id } }, messageTemplate: "x" }));
+    const count: MappingInput = { id: "count", match: { path: "count" }, action: "wake", state, transform };
+    const own = JSON.stringify({ name: "own", description: "An own preset.", mappings });
+    const config: UserConfig = { hooks: { mappings: [count], presets: uses } };
+    const service = await startService({ config, files: { ...files, "own/preset.json": own } });
     services.push(service);
-    for (let count = 1; count <= 2; count += 1) {
-      expect(await textsOf(service, { keys: ["a"] }, "generic")).toEqual([String(count)]);
-      await service.post("generic", { keys: ["a"] });
-    }
+    await service.post("count", { keys: ["a"] });
+    await service.post("one", { id: "a", keys: ["a"] });
+    // The other mapping of each use.
+    const seen = ["count", "one", "two"].map((hook) => textsOf(service, { id: "b", keys: ["a"] }, hook));
+    expect((await Promise.all(seen)).flat().map(Number)).toEqual(next);
   });
 
   test("a call reads at most eight keys", async () => {

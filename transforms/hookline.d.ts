@@ -106,7 +106,7 @@ declare module "hookline" {
     item: Item;
     /** The position of the item, from 0. */
     index?: number;
-    /** Values that the mapping keeps between requests, if it says `state: true`, else undefined. */
+    /** Values that stay from one request to the next, if the mapping has `state`, else undefined. */
     state: TransformState;
   }
 

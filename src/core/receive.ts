@@ -120,8 +120,8 @@ export function createReceiver(parts: ReceiverParts): Receiver {
   /** Other requests wait for the state that this one reads until its commit. If another node was first, it runs again. */
   async function mapAndCommit(request: HookRequest, runtime: Runtime): Promise<Accepted> {
     let state: HeldState | undefined;
-    const openState = (mapping: string): HeldState =>
-      (state ??= createState({ mapping, readState: journal.readState, lines }));
+    const openState = (name: string): HeldState =>
+      (state ??= createState({ name, readState: journal.readState, lines }));
     for (let runs = 0; ;) {
       const startedAt = performance.now();
       try {
@@ -157,7 +157,7 @@ export function createReceiver(parts: ReceiverParts): Receiver {
       const runtime = current();
       const request = await toReplayRequest(event, findParser);
       const startedAt = performance.now();
-      const openState = (mapping: string): HeldState => createState({ mapping, readState: journal.readState });
+      const openState = (name: string): HeldState => createState({ name, readState: journal.readState });
       const resolution = await resolve(request, runtime, { startedAt, isEcho: async () => false, openState });
       // The first event has used its keys, state and publications.
       const actions = deliver ? resolution.actions : resolution.actions.map(withoutDelivery);
@@ -309,12 +309,12 @@ function isStateRefusal(result: AcceptResult): result is StateRefusal {
   return result.kind === "state-changed" || result.kind === "state-full";
 }
 
-function toStateError({ kind }: StateRefusal, { mapping, log }: Partial<Resolution> = {}): HookError {
+function toStateError({ kind }: StateRefusal, { mapping, log, state }: Partial<Resolution> = {}): HookError {
   if (kind === "state-changed") {
     const message = "Other requests changed the state that this one has read. Send it again.";
     return new HookError("overloaded", { message, headers: { "Retry-After": "1" }, detail: { mapping, log } });
   }
-  const message = `The state of the mapping has ${MAX_STATE_KEYS} keys. Set keys with a ttl, or remove some.`;
+  const message = `The state "${state?.name}" has ${MAX_STATE_KEYS} keys. Set keys with a ttl, or remove some.`;
   return new HookError("transform_failed", { detail: { mapping, log, message } });
 }
 

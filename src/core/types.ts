@@ -262,14 +262,16 @@ export interface Resolution {
   /** Sentences for the caller about fields and keys that were not used. */
   warnings: string[];
   log: LogLine[];
-  /** Keys that its transform read and set of the mapping's state. Absent: the mapping keeps none. */
+  /** Keys that its transform read and set of its state. Absent: the mapping keeps none. */
   state?: NewState;
   /** How long the transform ran, in milliseconds; absent without one. */
   transformMs?: number;
 }
 
-/** Keys that an event read and set of the state of its mapping. */
+/** Keys that an event read and set of a state. */
 export interface NewState {
+  /** Several mappings may name one state. */
+  name: string;
   /** The event is committed only if each still has this version. */
   reads: { key: string; version?: string }[];
   /** Once for each key. `json`: absent to remove it. `ttlMs`: absent to keep it until then. */

@@ -74,8 +74,8 @@ export function createOperations(parts: Parts, execution: () => Execution): Oper
   };
 
   /** The state for a trial, which reads it and changes nothing. */
-  function openState(mapping: string): RequestState {
-    return createState({ mapping, readState: journal.readState });
+  function openState(name: string): RequestState {
+    return createState({ name, readState: journal.readState });
   }
 
   function resolveWith(runtime: Runtime): Parameters<typeof runDiff>[1]["resolve"] {

@@ -291,8 +291,8 @@ export interface JournalWrites {
 
 /** Reads with the same statements in every store. */
 export interface JournalReads {
-  /** Values of a mapping's state under these keys. Keys without a value are left out. */
-  readState(mapping: string, keys: string[]): Promise<StateRow[]>;
+  /** Values of a state under these keys. Keys without a value are left out. */
+  readState(name: string, keys: string[]): Promise<StateRow[]>;
   /** The notes of a kind that have not expired, in the order of their keys. */
   listNotes(kind: string): Promise<Note[]>;
   /** The recorded answer, which is kept as long as the event. */

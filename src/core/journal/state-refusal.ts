@@ -1,10 +1,10 @@
 import type { NewState } from "../types.ts";
 import type { AcceptResult } from "./records/event.ts";
 
-/** How many keys the state of a mapping can have. */
+/** How many keys a state can have. */
 export const MAX_STATE_KEYS = 10_000;
 
-/** The state of an event's mapping in the store. */
+/** The state of an event in the store. */
 export interface KnownState {
   /** undefined: the key has no value. */
   versionOf(key: string): string | undefined;

@@ -101,13 +101,13 @@ export const WIDE_TABLES = `
     PRIMARY KEY (run_id, n)
   );
 
-  CREATE TABLE hookline.state (       -- what the transforms of mappings keep
-    mapping text COLLATE "C" NOT NULL,
+  CREATE TABLE hookline.state (       -- what transforms keep
+    name text COLLATE "C" NOT NULL,   -- of the state
     key text COLLATE "C" NOT NULL,
     version text NOT NULL,            -- the id of the event that set it
     expires_at bigint,                -- by the store's clock; NULL: never
     value text NOT NULL,              -- JSON
-    PRIMARY KEY (mapping, key)
+    PRIMARY KEY (name, key)
   ) WITH (fillfactor = 70);
   CREATE INDEX state_expiry ON hookline.state (expires_at) WHERE expires_at IS NOT NULL;
 

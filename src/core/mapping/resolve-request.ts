@@ -19,8 +19,8 @@ export interface ResolveOptions extends Pick<
   "config" | "channels" | "tools" | "run" | "isEcho" | "hasSpoken" | "isOwn"
 > {
   mappings: MappingIndex;
-  /** Opens the state of a mapping that keeps some. Absent: it is empty. */
-  openState?(mapping: string): RequestState;
+  /** Opens the state of this name. Absent: it is empty. */
+  openState?(name: string): RequestState;
   /** Adds the mail to the payload that a mail service has posted. Rejects with a 400 if there is none. */
   readMail(service: NonNullable<MappingInput["mail"]>, request: HookRequest): Promise<object>;
 }
@@ -72,8 +72,9 @@ export async function resolveRequest(
     const read = mail === undefined ? counted : withMail(counted, await readMail(mail, counted));
     if (mapping.check) requireValid(mapping.check, read.payload);
     const time = mapping.bundle && countTime(run);
-    const keepsState = mapping.source.mapping.state === true;
-    const kept = keepsState || mapping.templates.participants ? openState(mapping.source.id) : undefined;
+    const { state = false } = mapping.source.mapping;
+    const name = typeof state === "string" ? state : mapping.source.id;
+    const kept = state !== false || mapping.templates.participants ? openState(name) : undefined;
     const { findExact, listPublished } = createItemReaders(read, mapping.forEach, config.hooks);
     const mappingRun: MappingRun = {
       mapping,
@@ -87,7 +88,7 @@ export async function resolveRequest(
       isOwn,
       budget: createBudget(request.rawBody.length, findExact),
       log,
-      state: keepsState ? kept : undefined,
+      state: state === false ? undefined : kept,
       people: kept,
       listPublished,
       sessions: mappings.sessions.ofMapping(mapping),

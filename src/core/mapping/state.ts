@@ -3,7 +3,7 @@ import type { Lines } from "../shared/lines.ts";
 import type { StateSet } from "../transforms/runner.ts";
 import type { NewState } from "../types.ts";
 
-/** The state of a mapping as one request sees it: what is stored, and what its own items have set. */
+/** A state as one request sees it: what is stored, and what its own items have set. */
 export interface RequestState {
   /** The value as JSON, or null. Rejects with `StartAgain` if the request must be mapped again first. */
   read(key: string): Promise<string | null>;
@@ -26,22 +26,23 @@ export interface HeldState extends RequestState {
 }
 
 export interface StateOptions {
-  mapping: string;
-  readState(mapping: string, keys: string[]): Promise<StateRow[]>;
+  /** Mappings with one name share keys and lines. */
+  name: string;
+  readState(name: string, keys: string[]): Promise<StateRow[]>;
   /** Absent: nothing is committed, so nobody has to wait. */
   lines?: Lines;
 }
 
 /** Reads nothing until a key is asked for. */
-export function createState({ mapping, readState, lines }: StateOptions): HeldState {
+export function createState({ name, readState, lines }: StateOptions): HeldState {
   const stored = new Map<string, StateRow | undefined>();
   const sets = new Map<string, StateSet>();
   const asked = new Set<string>();
   const held = new Map<string, () => void>();
-  const lineOf = (key: string): string => JSON.stringify([mapping, key]);
+  const lineOf = (key: string): string => JSON.stringify([name, key]);
 
   async function load(keys: string[]): Promise<void> {
-    const rows = new Map((await readState(mapping, keys)).map((row) => [row.key, row]));
+    const rows = new Map((await readState(name, keys)).map((row) => [row.key, row]));
     for (const key of keys) stored.set(key, rows.get(key));
   }
 
@@ -73,6 +74,7 @@ export function createState({ mapping, readState, lines }: StateOptions): HeldSt
       for (const set of added) sets.set(set.key, set);
     },
     result: () => ({
+      name,
       reads: Array.from(stored, ([key, row]) => ({ key, version: row?.version })),
       sets: [...sets.values()],
     }),
@@ -89,6 +91,6 @@ export function createState({ mapping, readState, lines }: StateOptions): HeldSt
 }
 
 /** For requests that are only tried, without a journal. */
-export function openEmptyState(mapping: string): RequestState {
-  return createState({ mapping, readState: async () => [] });
+export function openEmptyState(name: string): RequestState {
+  return createState({ name, readState: async () => [] });
 }

@@ -44,13 +44,13 @@ export interface TransformCall extends Omit<
   base: object;
   /** Set under `forEach`. */
   item?: unknown;
-  /** Values of the mapping's state that were read for this call. Absent: the mapping keeps none. */
+  /** Values of the state that were read for this call. Absent: the mapping keeps none. */
   state?: StateValue[];
   /** Instead of the spec's, if several calls share that. */
   timeoutMs?: number;
 }
 
-/** A key of a mapping's state and its value as JSON; null: it has none. */
+/** A key of a state and its value as JSON; null: it has none. */
 export type StateValue = readonly [key: string, json: string | null];
 
 export interface StateSet {

@@ -27,7 +27,7 @@ export interface TransformInput<Payload = unknown, Item = unknown> {
   item: Item;
   /** The position of the item, from 0. */
   index?: number;
-  /** Values that the mapping keeps between requests, if it says `state: true`, else undefined. */
+  /** Values that stay from one request to the next, if the mapping has `state`, else undefined. */
   state: TransformState;
 }
 

@@ -108,7 +108,7 @@ export function journalSources(database: Database): Source[] {
     copyOf(database, "sent_messages", { key: ["id", "channel"] }),
     copyOf(database, "idempotency_keys", { key: ["scope", "key"], change: withEventId }),
     copyOf(database, "notes", { key: ["kind", "key"] }),
-    copyOf(database, "state", { key: ["mapping", "key"] }),
+    copyOf(database, "state", { key: ["name", "key"] }),
     copyOf(database, "publications", { key: ["seq"] }),
     copyOf(database, "publication_types", { key: ["name"] }),
     copyOf(database, "subscriptions", { key: ["id"] }),

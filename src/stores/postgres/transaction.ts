@@ -26,7 +26,7 @@ export interface Transaction extends TransactionSql {
 /* Names of locks that last until the end of the transaction, as in `writes/writer.ts`. */
 
 export const mappingLock = (mapping: string): string => `mapping ${mapping}`;
-export const stateLock = ({ mapping, key }: { mapping: string; key: string }): string => `state ${mapping} ${key}`;
+export const stateLock = ({ name, key }: { name: string; key: string }): string => `state ${name} ${key}`;
 
 /** In one order in all transactions, so that they cannot wait for each other in a circle. */
 export async function lock({ run }: Pick<Sql, "run">, names: Iterable<string>): Promise<void> {

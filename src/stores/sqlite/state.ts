@@ -7,27 +7,28 @@ import type { Database } from "./database.ts";
 /** Keeps what an event sets, or says why it cannot be committed. */
 export function writeState(
   database: Database,
-  { id: version, mapping = "" }: NewEvent,
+  { id: version }: NewEvent,
   state: NewState,
 ): ReturnType<typeof findStateRefusal> {
+  const { name } = state;
   const now = Date.now();
   const refusal = findStateRefusal(state, {
-    versionOf: (key) => optional(text, database.get(SELECT_VERSION, mapping, key, now)?.version ?? null),
+    versionOf: (key) => optional(text, database.get(SELECT_VERSION, name, key, now)?.version ?? null),
     count() {
       // They are no longer there for anybody, and must not take the place of others.
-      database.run(`DELETE FROM state WHERE mapping = ? AND expires_at <= ?`, mapping, now);
-      return integer(database.get("SELECT count(*) AS count FROM state WHERE mapping = ?", mapping)?.count);
+      database.run(`DELETE FROM state WHERE name = ? AND expires_at <= ?`, name, now);
+      return integer(database.get("SELECT count(*) AS count FROM state WHERE name = ?", name)?.count);
     },
   });
   if (refusal) return refusal;
   for (const { key, json, ttlMs } of state.sets) {
-    if (json === undefined) database.run("DELETE FROM state WHERE mapping = ? AND key = ?", mapping, key);
-    else database.run(REPLACE_KEY, mapping, key, version, ttlMs === undefined ? null : now + ttlMs, json);
+    if (json === undefined) database.run("DELETE FROM state WHERE name = ? AND key = ?", name, key);
+    else database.run(REPLACE_KEY, name, key, version, ttlMs === undefined ? null : now + ttlMs, json);
   }
   return undefined;
 }
 
 const SELECT_VERSION = `
-  SELECT version FROM state WHERE mapping = ? AND key = ? AND (expires_at IS NULL OR expires_at > ?)`;
+  SELECT version FROM state WHERE name = ? AND key = ? AND (expires_at IS NULL OR expires_at > ?)`;
 
-const REPLACE_KEY = "INSERT OR REPLACE INTO state (mapping, key, version, expires_at, value) VALUES (?, ?, ?, ?, ?)";
+const REPLACE_KEY = "INSERT OR REPLACE INTO state (name, key, version, expires_at, value) VALUES (?, ?, ?, ?, ?)";

@@ -37,6 +37,7 @@ export async function fill(journal: Journal): Promise<void> {
       status: "skipped",
       actions: [],
       state: {
+        name: "pull-requests",
         reads: [],
         sets: [
           { key: "count", json: "7" },

@@ -12,17 +12,17 @@ function stateEvent(state: Partial<NewState>, parts: Partial<NewEvent> = {}): Ne
     mapping: "counter",
     status: "skipped",
     actions: [],
-    state: { reads: [], sets: [], ...state },
+    state: { name: "counter", reads: [], sets: [], ...state },
     ...parts,
   });
 }
 
-async function set(journal: Journal, sets: NewState["sets"], parts: Partial<NewEvent> = {}): Promise<AcceptResult> {
-  return journal.accept(stateEvent({ sets }, parts));
+async function set(journal: Journal, sets: NewState["sets"], name = "counter"): Promise<AcceptResult> {
+  return journal.accept(stateEvent({ name, sets }));
 }
 
-async function read(journal: Journal, keys: string[], mapping = "counter"): Promise<Record<string, string>> {
-  const rows = await journal.readState(mapping, keys);
+async function read(journal: Journal, keys: string[], name = "counter"): Promise<Record<string, string>> {
+  const rows = await journal.readState(name, keys);
   return Object.fromEntries(rows.map(({ key, json }) => [key, json]));
 }
 
@@ -33,8 +33,8 @@ async function versionOf(journal: Journal, key: string): Promise<string | undefi
 export function describeState(open: OpenJournal): void {
   const { folder, start } = useJournals(open);
 
-  describe("the state of a mapping", () => {
-    test("is what its events set, of no other mapping, and is there after a restart", async () => {
+  describe("a state", () => {
+    test("is what events of its name set, of whatever mapping, and is there after a restart", async () => {
       const at = folder();
       const before = await start(at);
       const odd = JSON.stringify(["\0", "\ud800", "é"]);
@@ -43,11 +43,15 @@ export function describeState(open: OpenJournal): void {
         { key: "b", json: odd },
       ]);
       await set(before, [{ key: "a", json: "2" }]);
-      await set(before, [{ key: "a", json: "3" }], { mapping: "other" });
+      await set(before, [{ key: "a", json: "3" }], "other");
+      await before.accept(stateEvent({ sets: [{ key: "c", json: "4" }] }, { mapping: "other" }));
+      // One name and key are not another, however they are joined.
+      await set(before, [{ key: "b\nc", json: "5" }], "a");
       await before.close();
       const journal = await start(at);
-      expect(await read(journal, ["a", "b", "none"])).toEqual({ a: "2", b: odd });
-      expect(await read(journal, ["a"], "other")).toEqual({ a: "3" });
+      expect(await read(journal, ["a", "b", "c", "none"])).toEqual({ a: "2", b: odd, c: "4" });
+      expect(await read(journal, ["a", "c"], "other")).toEqual({ a: "3" });
+      expect(await read(journal, ["c"], "a\nb")).toEqual({});
       await set(journal, [{ key: "a" }]);
       expect(await read(journal, ["a", "b"])).toEqual({ b: odd });
     });
@@ -132,7 +136,7 @@ export function describeState(open: OpenJournal): void {
       await expect.poll(() => read(journal, ["short0"])).toEqual({});
       expect(await set(journal, keys(MAX_STATE_KEYS, "k"))).toMatchObject({ kind: "committed" });
       expect(await set(journal, keys(1, "more"))).toEqual({ kind: "state-full" });
-      expect(await set(journal, keys(1, "more"), { mapping: "other" })).toMatchObject({ kind: "committed" });
+      expect(await set(journal, keys(1, "more"), "other")).toMatchObject({ kind: "committed" });
       expect(await set(journal, [{ key: "k0", json: "2" }])).toMatchObject({ kind: "committed" });
       await set(journal, [{ key: "k0" }]);
       expect(await set(journal, keys(1, "more"))).toMatchObject({ kind: "committed" });

@@ -1,4 +1,4 @@
-import { didYouMean } from "../../shared/text/text.ts";
+import { didYouMean, trimSlashes } from "../../shared/text/text.ts";
 import path from "node:path";
 import { messageOf } from "../../errors.ts";
 import { appendSegment, isWithin, readOwn, readPath, toObject, toText, isObject } from "../../shared/json.ts";
@@ -236,6 +236,7 @@ export function fillMappings(
     if (typeof sessionKey === "string" && !("sessionKey" in values)) {
       value["sessionKey"] = atPath(sessionKey, preset.name, hook);
     }
+    if (value["state"] === true) value["state"] = trimSlashes(hook);
     if (only !== undefined) value["match"] = { ...toObject(value["match"]), source: only };
     const id = (preset.mappings.length === 1 ? hook : `${hook}-${toText(value["id"] ?? index)}`) + suffix;
     return {

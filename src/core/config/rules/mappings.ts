@@ -113,7 +113,7 @@ function checkState({ mapping, key, preset }: MappingSource): Finding[] {
   if (!mapping.state) return [];
   const at = `${key}.state`;
   if (!mapping.transform) return [error(at, "Only a transform has a state. Add transform, or remove this setting.")];
-  if (mapping.id !== undefined || preset !== undefined) return [];
+  if (mapping.state !== true || mapping.id !== undefined || preset !== undefined) return [];
   const message = "The state belongs to the mapping's id, which is its place in the list. Add id, so that it can move.";
   return [warning(at, message)];
 }

@@ -22,6 +22,8 @@ test("a state needs a transform, and an id that it belongs to", async () => {
   const warning = `${place}: The state belongs to the mapping's id, which is its place in the list. Add id, so that it can move.`;
   expect((await findProblems(withMapping({ state: true, transform }))).warnings).toContain(warning);
   expect((await findProblems(withMapping({ id: "m", state: true, transform }))).warnings).not.toContain(warning);
+  expect((await findProblems(withMapping({ state: "house", transform }))).warnings).not.toContain(warning);
+  expect(await errors(withMapping({ state: "x".repeat(127), transform }))).toEqual([]);
 });
 
 test("an empty configuration is good", async () => {

@@ -110,6 +110,15 @@ describe("problems", () => {
       { hooks: { mail: { filter: { senders: ["example.com"] } } } },
       "hooks.mail.filter.senders[0]: This value does not have the expected form (An address, ann@example.com, or a domain, @example.com).",
     ],
+    ...["true", "false", "a\nb"].map((state): [object, string] => [
+      { hooks: { mappings: [{ state }] } },
+      "hooks.mappings[0].state: This value must be a name of up to 127 characters, without control characters, which is not true or false.",
+    ]),
+    [{ hooks: { mappings: [{ state: "" }] } }, "hooks.mappings[0].state: This value must not be empty."],
+    [
+      { hooks: { mappings: [{ state: "x".repeat(128) }] } },
+      "hooks.mappings[0].state: This value must have at most 127 characters.",
+    ],
     [{ hooks: { mail: { filter: { labels: [""] } } } }, "hooks.mail.filter.labels[0]: This value must not be empty."],
     [{ hooks: { mail: { filter: { labels: [] } } } }, "hooks.mail.filter.labels: This value must not be empty."],
   ])("wrong values: %j", async (value, sentence) => {

@@ -1509,9 +1509,9 @@ export interface MappingInput {
     windowMs: number;
   };
   /**
-   * The transform gets input.state, with get(key) and set(key, value, { ttl }): values that all requests of the mapping share. They are committed with the event.
+   * The transform gets input.state, with get(key) and set(key, value, { ttl }): values that stay from one request to the next. They are committed with the event. true: the state is named as the mapping, in a preset as its hook, so that all mappings of the preset share it. A name: all mappings, presets and schedules with this name share it.
    */
-  state?: true;
+  state?: boolean | string;
   /**
    * TypeScript or JavaScript that decides the action, run in a sandbox.
    */

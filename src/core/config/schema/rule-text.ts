@@ -75,6 +75,8 @@ const PATTERNS: Record<string, string> = {
   "^https?://[^\\s/?#]+(/[^\\s?#]*)?$": "must be an address such as https://hooks.example.com, without ? and #",
   "^\\d+(ms|s|m|h|d)$": DURATION,
   "^[1-9]\\d*(ms|s|m|h|d)$": DURATION,
+  "^(?!(?:true|false)$)[^\\u0000-\\u001f\\u007f]*$":
+    "must be a name of up to 127 characters, without control characters, which is not true or false",
   "^(now|next-heartbeat)$|\\{\\{": 'must be "now", "next-heartbeat" or a template of one of them',
 };
 

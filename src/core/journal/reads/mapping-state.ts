@@ -3,11 +3,11 @@ import type { Note } from "../records/node.ts";
 import { text } from "../rows.ts";
 import type { Reader } from "./reader.ts";
 
-export async function readState({ all, clockOffsetMs }: Reader, mapping: string, keys: string[]): Promise<StateRow[]> {
+export async function readState({ all, clockOffsetMs }: Reader, name: string, keys: string[]): Promise<StateRow[]> {
   const found = await all(
     `SELECT key, version, value FROM hookline.state
-     WHERE mapping = $1 AND key = ANY($2::text[]) AND (expires_at IS NULL OR expires_at > $3)`,
-    [mapping, keys, Date.now() + clockOffsetMs],
+     WHERE name = $1 AND key = ANY($2::text[]) AND (expires_at IS NULL OR expires_at > $3)`,
+    [name, keys, Date.now() + clockOffsetMs],
   );
   return found.map(({ key, version, value }) => ({ key: text(key), version: text(version), json: text(value) }));
 }

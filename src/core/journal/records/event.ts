@@ -57,7 +57,7 @@ export interface NewEvent {
    * state.
    */
   idempotency?: Idempotency;
-  /** Keys of the state of `mapping` that its transform read and set. */
+  /** Keys of a state that its transform read and set. */
   state?: NewState;
   warnings: string[];
   log: LogLine[];
@@ -137,7 +137,7 @@ export type AcceptResult =
   | { kind: "conflict" }
   /** Another event set a key that this one had read: nothing is committed. */
   | { kind: "state-changed" }
-  /** Its mapping's state has no room for another key: nothing is committed. */
+  /** Its state has no room for another key: nothing is committed. */
   | { kind: "state-full" };
 
 /** A mapping's `answer` to the sender of an event. */
@@ -147,7 +147,7 @@ export interface Answer {
   body: string;
 }
 
-/** A key of a mapping's state that has a value. */
+/** A key of a state that has a value. */
 export interface StateRow {
   key: string;
   /** Another one after each set. */

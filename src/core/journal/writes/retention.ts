@@ -33,7 +33,7 @@ export function* sweepSharedTables(
     (yield* sweepBefore(writer, "spend", ["hour, session_key, hook, mapping, model", "hour"], spentBefore)) +
     (yield* sweepPublications(writer, publishedBefore, limit)) +
     (yield* writer.run(unnumbered, [keepFrom])) +
-    (yield* sweepBefore(writer, "state", ["mapping, key", "expires_at"], storeNow + 1)) +
+    (yield* sweepBefore(writer, "state", ["name, key", "expires_at"], storeNow + 1)) +
     (yield* sweepBefore(writer, "notes", ["kind, key", "expires_at"], storeNow + 1)) +
     (yield* sweepCodes(writer, now, BATCH)) +
     (yield* sweepLooseApprovals(writer, limit))
