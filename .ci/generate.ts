@@ -25,30 +25,27 @@ const authSchema = assembleAuth(builtInDrivers.providers);
 /** For editors alone: in types, such keys would allow every other key. */
 const EXTENSIONS = { patternProperties: { "^x-": { description: "Ignored: a place for the anchors of YAML." } } };
 
-const outputs = [
-  // First: the reference reads it.
-  { file: "schemas/api.json", text: writeApiSchemas() },
-  {
-    file: "schemas/config.json",
-    text: `${JSON.stringify({ ...withPresets(configSchema), ...EXTENSIONS }, undefined, 2)}\n`,
-  },
-  { file: "schemas/auth.json", text: `${JSON.stringify(authSchema, undefined, 2)}\n` },
-  { file: "src/core/config/schema/generated.ts", text: await writeConfigTypes() },
-  { file: "transforms/hookline.d.ts", text: await writeTransformTypes() },
-  { file: "src/core/boundary/confusables.generated.ts", text: writeConfusables() },
-  { file: "docs/presets/README.md", text: `${NOTE}\n${writePresetIndex()}` },
-  ...findPresets().map((name) => ({ file: `docs/presets/${name}.md`, text: `${NOTE}\n${writePresetPage(name)}` })),
-  ...Object.entries({ ...writePresetTypes(), ...writeReference(configSchema, authSchema) }).map(([file, text]) => ({
-    file,
-    text,
-  })),
-];
-for (const { file, text } of outputs) {
-  if (!process.argv.includes("--check")) await writeFile(path.join(root, file), text);
-  else if ((await read(file).catch(() => "")) !== text) {
-    console.error(`${file} is not current: run \`npm run generate\``);
-    process.exitCode = 1;
-  }
+// First: the answers of the API have these types.
+await put("src/core/config/schema/generated.ts", await writeConfigTypes());
+// Second: the reference reads it.
+await put("schemas/api.json", writeApiSchemas());
+const outputs = {
+  "schemas/config.json": `${JSON.stringify({ ...withPresets(configSchema), ...EXTENSIONS }, undefined, 2)}\n`,
+  "schemas/auth.json": `${JSON.stringify(authSchema, undefined, 2)}\n`,
+  "transforms/hookline.d.ts": await writeTransformTypes(),
+  "src/core/boundary/confusables.generated.ts": writeConfusables(),
+  "docs/presets/README.md": `${NOTE}\n${writePresetIndex()}`,
+  ...Object.fromEntries(findPresets().map((name) => [`docs/presets/${name}.md`, `${NOTE}\n${writePresetPage(name)}`])),
+  ...writePresetTypes(),
+  ...writeReference(configSchema, authSchema),
+};
+for (const [file, text] of Object.entries(outputs)) await put(file, text);
+
+async function put(file: string, text: string): Promise<void> {
+  if (!process.argv.includes("--check")) return writeFile(path.join(root, file), text);
+  if ((await read(file).catch(() => "")) === text) return;
+  console.error(`${file} is not current: run \`npm run generate\``);
+  process.exitCode = 1;
 }
 
 async function writeConfigTypes(): Promise<string> {

@@ -1,12 +1,10 @@
 /** Every sample of every preset with `from`, as that of a stranger, of a member, of somebody whom `from` names, of a bot. */
-import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
-import { findSamples } from "../../src/cli/samples/sample.ts";
-import { findPresets, PRESETS_FOLDER, readPreset } from "../../src/core/config/presets/file.ts";
+import { findPresets, readPreset } from "../../src/core/config/presets/file.ts";
 import { isObject, toObject } from "../../src/core/shared/json.ts";
 import type { HookAction, Resolution } from "../../src/core/types.ts";
 import { readConfig } from "../../src/service/drivers.ts";
-import { usePreset } from "../support/preset.ts";
+import { readSamples, usePreset } from "../support/preset.ts";
 
 const withFrom = findPresets().filter((name) => readPreset(name).preset.from);
 
@@ -18,31 +16,6 @@ test("27 presets know who is behind an event, and 30 mappings of 18 ask", () => 
 });
 
 type Post = Awaited<ReturnType<typeof usePreset>>;
-
-interface Sample {
-  name: string;
-  payload: unknown;
-  headers: Record<string, string>;
-}
-
-function readSamples(preset: string): Sample[] {
-  const set = findSamples(PRESETS_FOLDER).find(({ name }) => name === preset);
-  return (set?.samples ?? []).flatMap(({ name, file }) => {
-    const body = readFileSync(`${file}.json`, "utf8");
-    const request = readJson(`${file}.request.json`);
-    const given = toObject(request["headers"]);
-    const headers = Object.fromEntries(Object.entries(given).map(([key, value]) => [key.toLowerCase(), String(value)]));
-    return [{ name, payload: JSON.parse(body), headers }];
-  });
-}
-
-function readJson(file: string): Record<string, unknown> {
-  try {
-    return toObject(JSON.parse(readFileSync(file, "utf8")));
-  } catch {
-    return {};
-  }
-}
 
 type Turn = Extract<HookAction, { kind: "agent" }>;
 

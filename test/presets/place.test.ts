@@ -1,12 +1,10 @@
 /** `place` of each preset that takes it: each sample in its own place, and elsewhere. What is read is about the same place. */
-import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
-import { readPresetSamples } from "../../src/cli/samples/sample.ts";
 import { findPresets, readPreset } from "../../src/core/config/presets/file.ts";
 import { takesPlace } from "../../src/core/config/presets/parameters.ts";
 import { isObject, readPath, replaceAt, toObject, toText } from "../../src/core/shared/json.ts";
 import type { Resolution } from "../../src/core/types.ts";
-import { usePreset } from "../support/preset.ts";
+import { readSamples, usePreset } from "../support/preset.ts";
 
 type Payload = Record<string, unknown>;
 const at = (payload: unknown, ...paths: string[]): string | undefined =>
@@ -64,21 +62,6 @@ const BOUND = findPresets().filter((name) => takesPlace(readPreset(name).preset)
 test("these presets take it", () => {
   expect(BOUND).toEqual(Object.keys(PLACES).toSorted());
 });
-
-function readSamples(preset: string) {
-  return readPresetSamples(preset).map(({ name, file }) => {
-    const read = (end: string): Payload => {
-      try {
-        return JSON.parse(readFileSync(`${file}${end}`, "utf8"));
-      } catch {
-        return {};
-      }
-    };
-    const headers = Object.entries(toObject(read(".request.json")["headers"]));
-    const lower = Object.fromEntries(headers.map(([key, value]) => [key.toLowerCase(), String(value)]));
-    return { name, payload: read(".json"), headers: lower };
-  });
-}
 
 const REASON = /which is not in place$|^it names no place/;
 

@@ -1,9 +1,12 @@
+import { readFileSync } from "node:fs";
+import { readPresetSamples } from "../../src/cli/samples/sample.ts";
 import { readPreset } from "../../src/core/config/presets/file.ts";
 import type { UserConfig } from "../../src/core/config/schema/generated.ts";
 import { readConfig } from "../../src/service/drivers.ts";
 import { createMappingIndex } from "../../src/core/mapping/mapping-index.ts";
 import { resolveRequest } from "../../src/core/mapping/resolve-request.ts";
 import { openEmptyState } from "../../src/core/mapping/state.ts";
+import { toObject } from "../../src/core/shared/json.ts";
 import { readServiceMail } from "../../src/mail/message/posted-mail.ts";
 import type { Resolution } from "../../src/core/types.ts";
 import { toCompiled, toRequest } from "./mapping.ts";
@@ -39,4 +42,20 @@ export async function usePreset(
       openState: () => state,
       readMail: (service, request) => readServiceMail(service, request, config.hooks.mail[0]),
     });
+}
+
+/** The samples of a preset as requests. */
+export function readSamples(preset: string) {
+  return readPresetSamples(preset).map(({ name, file }) => {
+    const read = (end: string): Record<string, unknown> => {
+      try {
+        return JSON.parse(readFileSync(`${file}${end}`, "utf8"));
+      } catch {
+        return {};
+      }
+    };
+    const given = Object.entries(toObject(read(".request.json")["headers"]));
+    const headers = Object.fromEntries(given.map(([key, value]) => [key.toLowerCase(), String(value)]));
+    return { name, payload: read(".json"), headers };
+  });
 }

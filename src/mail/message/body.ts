@@ -2,7 +2,7 @@ import { isUtf8 } from "node:buffer";
 import type { Attachment, Email } from "postal-mime";
 import type { MailAttachment } from "../../core/ports/mail-source.ts";
 import { endOfLine } from "./header.ts";
-import { htmlToText } from "./html.ts";
+import { htmlToText } from "../../core/shared/html/html.ts";
 import { readInvite } from "./invite.ts";
 import { decodeBytes, decodeJapanese, decodeUtf7, parseMime, repairText, withCharset } from "./mime.ts";
 import { cleanLine, cleanText } from "./text.ts";

@@ -28,6 +28,8 @@ describe("helpers", () => {
     ["words", ["domain.transfer-in.failed"], "domain transfer in failed"],
     ["words", ["APP_HOME"], "app home"],
     ["words", ["a word"], "a word"],
+    ["htmlToText", ['<p>Tea &amp; <b hidden>no</b>milk</p><p style="display:none">no</p>'], "Tea & milk"],
+    ["htmlToText", ["a < b\n\n  c & d"], "a < b\n\n  c & d"],
     ["without", ["no object", "a"], undefined],
     ["lower", ["ÄB"], "äb"],
     ["upper", ["äb"], "ÄB"],

@@ -1,5 +1,6 @@
 import { ExactNumber, parseExact } from "../../shared/exact-json.ts";
 import { isObject, isTooDeep, toText, isTrue } from "../../shared/json.ts";
+import { htmlToText } from "../../shared/html/html.ts";
 import { toBrief } from "../../shared/text/brief.ts";
 import { cutText } from "../../shared/text/text.ts";
 
@@ -9,6 +10,8 @@ export interface Helper {
   takes: readonly [number, number];
   /** Its first value is converted to text, which costs the length of that text. */
   readsText?: true;
+  /** Reading a character of its first value takes about as long as writing this many. */
+  cost?: number;
   /** A missing first value becomes text, and still counts as missing in a key. */
   showsMissing?: true;
   run: (...values: unknown[]) => unknown;
@@ -34,6 +37,8 @@ export const HELPERS: Record<string, Helper> = {
   join: { takes: [1, 2], run: ofValue(join) },
   /** A mail's text with long quotes and long addresses shortened. */
   brief: { takes: [1, 1], readsText: true, run: ofValue((value) => toBrief(toText(value))) },
+  /** The text that a reader sees of HTML: hidden text is left out. A text without HTML stays as it is. */
+  htmlToText: { takes: [1, 1], readsText: true, cost: 4, run: ofValue((value) => toSeen(toText(value))) },
   /** A technical name as words: `invoice.payment_failed` is `invoice payment failed`. */
   words: { takes: [1, 1], readsText: true, run: ofValue(toWords) },
   /** An object's other fields that have a value: `{{#each (without payload "id type")}}`. */
@@ -56,6 +61,12 @@ export const HELPERS: Record<string, Helper> = {
 function ofValue(run: Helper["run"]): Helper["run"] {
   return (value, ...rest) => (value === undefined || value === null ? undefined : run(value, ...rest));
 }
+
+function toSeen(text: string): string {
+  return TAG_OR_ENTITY.test(text) ? htmlToText(text) : text;
+}
+
+const TAG_OR_ENTITY = /<[a-z/!?]|&(?:#|[a-z]+;)/i;
 
 function toWords(value: unknown): string {
   const text = toText(value).replace(/([a-z\d])([A-Z])/g, "$1 $2");

@@ -174,7 +174,7 @@ describe("what cannot be used", () => {
 });
 
 describe("what a payload can cost", () => {
-  const many = { list: Array.from({ length: 20_000 }, (_, index) => index) };
+  const many = { list: Array.from({ length: 20_000 }, (_, index) => index), html: "<p hidden>no</p>".repeat(5000) };
 
   test.each([
     "{{#each list}}{{@root.list}}{{/each}}",
@@ -183,6 +183,7 @@ describe("what a payload can cost", () => {
     "{{#each list}}{{#if (eq (json @root.list) 'x')}}{{/if}}{{/each}}",
     "{{#each list}}{{#if (lower (join @root.list))}}{{/if}}{{/each}}",
     "{{#each list}}{{truncate @root.list 1}}{{/each}}",
+    "{{#each list}}{{htmlToText @root.html}}{{/each}}",
     "{{#each list}}{{lookup @root.headers @root.list}}{{/each}}",
   ])("ends at the budget: %s", (source) => {
     const template = compileTemplate(source);

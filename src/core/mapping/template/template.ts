@@ -150,10 +150,12 @@ function createHandlebars(): typeof Handlebars {
   return instance;
 }
 
-function createCall({ run, readsText, showsMissing }: Helper): (...values: unknown[]) => unknown {
+function createCall({ run, readsText, cost, showsMissing }: Helper): (...values: unknown[]) => unknown {
   return (first, ...rest) => {
     if (showsMissing && isMissing(first)) values.missing += 1;
-    const value = run(readsText ? readText(first) : first, ...rest);
+    const read = readsText ? readText(first) : first;
+    if (cost !== undefined && typeof read === "string") spend(cost * read.length);
+    const value = run(read, ...rest);
     return typeof value === "string" && typeof first !== "string" ? written(value) : metered(value);
   };
 }
