@@ -203,12 +203,12 @@ test.each(PEOPLE)("%s %s: somebody %s", async (...row) => {
 });
 
 describe("github", () => {
-  const read = (sample: string, change: Change): Sample => {
+  const read = (sample: string, change: Change) => {
     const found = readSamples("github").find(({ name }) => name === sample)!;
     change(toObject(found.payload));
     return found;
   };
-  const resolve = async (sample: Sample, options: Record<string, unknown> = {}) =>
+  const resolve = async (sample: ReturnType<typeof read>, options: Record<string, unknown> = {}) =>
     (await usePreset("github", options))(sample.payload, sample.headers);
 
   test("a concealed member arrives as a contributor, and is listed", async () => {
