@@ -43,6 +43,7 @@ const FACE: Record<string, string[]> = {
   contracts: [],
   operator: [
     "core/approvals/decide.ts",
+    "core/approvals/question",
     "core/boundary/boundary.ts",
     "core/boundary/visible.ts",
     "core/config/schema/validator.ts",
@@ -53,6 +54,7 @@ const FACE: Record<string, string[]> = {
     "core/ingress/router.ts",
   ],
   cli: [
+    "core/approvals/question",
     "core/boundary/visible.ts",
     "core/config",
     "core/ingress/hook-request.ts",
@@ -121,7 +123,7 @@ const OWNERS: Record<string, string> = {
   "isolated-vm": "src/core/transforms/child/shared-isolates.ts",
   jose: "src/core/shared/net/json-web-token.ts",
   leven: "src/core/shared/text/text.ts",
-  diff: "src/cli/format.ts",
+  diff: "src/core/approvals/question/text-diff.ts",
   "node:sqlite": "src/stores/sqlite/database.ts",
   marked: "src/core/shared/text/markdown.ts",
   nodemailer: "src/mail/channel/transport.ts",

@@ -228,8 +228,10 @@ describe("in Slack", () => {
     await start(where());
     models.reply("x".repeat(5000));
     const { body } = await service.post("status", { text: "How is db-7?" });
-    const question = await waitFor(async () => (await slack.messages()).find((text) => text.includes("does not fit")));
-    const code = /Approval (\w{4})/.exec(question)?.[1];
+    const question = await waitFor(async () =>
+      (await slack.messages()).find((text) => text.includes("does not fit into one message")),
+    );
+    const code = /code `(\w{4})`/.exec(question)?.[1];
     await waitFor(async () => (await service.api(`/api/events/${body.eventId}`)).deliveries[0]?.state === "sent");
     expect((await inSlack({ text: `approve ${code}` })).reason ?? "").not.toContain("answered");
     expect((await slack.messages()).some((text) => text.startsWith("xxx"))).toBe(false);

@@ -129,7 +129,7 @@ test("the question shows which characters of the recipient only look like others
   expect(await run("status", { text: "How is it?", place: "#gener\u0430l" })).toEqual({ sent: 0, warnings: WAITS });
   const { approvals } = await service.api("/api/approvals");
   const { stdout } = await runWebhooks(service.folder, "approvals", "show", approvals[0].code, "--url", service.url);
-  expect(stdout).toContain('to slack "#gener\\u{430}l"');
+  expect(stdout).toContain("Deliver this reply to slack #gener\\u{430}l?");
 });
 
 test("each target counts by itself", async () => {

@@ -1,13 +1,10 @@
+import { toHunks } from "../core/approvals/question/text-diff.ts";
 import { toCommand } from "../core/shared/text/command.ts";
-import type * as Diff from "diff";
 import { stripVTControlCharacters } from "node:util";
 import type { EventTimeline, EventView, RunView } from "../operator/views.ts";
-import { loadAtFirstUse } from "../core/shared/system/package.ts";
 import { toPrintable } from "../core/telemetry/log.ts";
 import type { LogLine } from "../core/types.ts";
 import { style } from "./io.ts";
-
-const diff = loadAtFirstUse<typeof Diff>("diff");
 
 /** Longer cells are cut so that a table stays readable. */
 const MAX_CELL = 72;
@@ -137,8 +134,7 @@ export function formatDiff(
   names = { expected: "expected", given: "given" },
 ): string[] {
   const [before, after] = [expected, given].map((lines) => lines.flatMap((text) => text.split("\n")).join("\n"));
-  const { hunks } = diff().structuredPatch("", "", `${before}\n`, `${after}\n`, "", "", { context: 3 });
-  const changes = hunks.flatMap(({ oldStart, oldLines, newStart, newLines, lines }) => [
+  const changes = (toHunks(`${before}\n`, `${after}\n`) ?? []).flatMap(({ oldStart, oldLines, newStart, newLines, lines }) => [
     style("yellow", `@@ -${oldStart},${oldLines} +${newStart},${newLines} @@`),
     ...lines.map((line) => style(CHANGE_COLORS[line[0] ?? ""] ?? "dim", `${line[0]} ${line.slice(1)}`)),
   ]);

@@ -23,6 +23,7 @@ import type {
   Timings,
   Step,
 } from "../core/journal/journal.ts";
+import type { Question } from "../core/approvals/question/card.ts";
 import type { Runtime } from "../core/ports/runtime.ts";
 import type { AuthorityRow } from "../core/ports/authority.ts";
 import type { LogLine } from "../core/types.ts";
@@ -65,7 +66,7 @@ export interface OperatorAnswers {
   "POST /api/mappings/:id/resume": { ok: true; id: string };
   "GET /api/tools": ToolsView;
   "GET /api/approvals": { approvals: ApprovalView[] };
-  "GET /api/approvals/:id": ApprovalView;
+  "GET /api/approvals/:id": ApprovalDetail;
   "POST /api/approvals/:id": { ok: true; approval: ApprovalView };
   "GET /api/spend": { since: string; spend: Spend[] };
   "GET /api/deliveries": { deliveries: DeliveryView[] };
@@ -178,6 +179,9 @@ export function toRunTimeline(run: Run, steps: Step[]): RunTimeline {
 
 /** A question to a person, and how it has ended. */
 export type ApprovalView = Omit<View<Approval>, "deliveries"> & { deliveries?: HeldDelivery[] };
+
+/** With the question as every place shows it. */
+export type ApprovalDetail = ApprovalView & { question: Question };
 
 /** A reply that waits. */
 interface HeldDelivery {

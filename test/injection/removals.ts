@@ -5,7 +5,7 @@ import { CALL_RULES } from "../../src/core/actions/call-rules.ts";
 import { EFFECT_RULES } from "../../src/core/actions/effects.ts";
 import { REPLY_RULES } from "../../src/core/actions/reply.ts";
 import { ANSWER_RULES } from "../../src/core/approvals/chat-answer.ts";
-import { QUESTION_RULES } from "../../src/core/approvals/question.ts";
+import { QUESTION_RULES } from "../../src/core/approvals/question/question.ts";
 import { LINK_RULES } from "../../src/core/boundary/links.ts";
 import { CASES } from "./cases.ts";
 

@@ -172,6 +172,7 @@ function openCall(name: string, options: CallOptions, server: Server): ToolCall 
   return {
     name,
     description: options.description,
+    address: `${method.toUpperCase()} ${server.origin}${server.root}${options[method] ?? "/"}`,
     input: toInputSchema(options.input).schema,
     maxResultLength: options.maxResultLength,
     async call(args, { signal, callId, maxLength }) {

@@ -104,7 +104,7 @@ export function createMcp(
   const accepted = readLockedCalls(baseDir, name);
   return {
     name,
-    calls: accepted.calls.map((locked) => toToolCall(name, locked, client)),
+    calls: accepted.calls.map((locked) => ({ ...toToolCall(name, locked, client), address: url ?? place })),
     leftOut: accepted.leftOut,
     async discover(signal) {
       try {

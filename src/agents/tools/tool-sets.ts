@@ -153,7 +153,7 @@ function openCall(
   call: ToolCall,
   { block, schema, redact, margin, raise }: OpenCallOptions,
 ): OpenCall {
-  const { name, description, input, maxResultLength = block.maxResultLength } = call;
+  const { name, description, address, input, maxResultLength = block.maxResultLength } = call;
   const fullName = `${setName}.${name}`;
   const audience = block.audience ?? "private";
   return {
@@ -161,6 +161,7 @@ function openCall(
     modelName: toModelName(fullName),
     name,
     description,
+    address,
     input,
     audience,
     dryRun: block.dryRun,

@@ -1,8 +1,7 @@
 import type { Command } from "commander";
-import { toVisible } from "../../core/boundary/visible.ts";
 import { ConfigError } from "../../core/errors.ts";
 import { readPages } from "../../operator/stored-events.ts";
-import type { ApprovalView } from "../../operator/views.ts";
+import type { ApprovalDetail, ApprovalView } from "../../operator/views.ts";
 import { isId } from "../../core/shared/id.ts";
 import { toPrintable } from "../../core/telemetry/log.ts";
 import { APPROVAL_STATES, type Decision } from "../../core/types.ts";
@@ -14,9 +13,10 @@ import {
   toOneOf,
   UsageError,
 } from "../command.ts";
-import { formatFacts, formatTable } from "../format.ts";
-import { type CliIo, style } from "../io.ts";
+import { formatTable } from "../format.ts";
+import type { CliIo } from "../io.ts";
 import { addAnswer, type OperatorClient, showAnswer } from "../operator-client.ts";
+import { type LinesOptions, toQuestionLines } from "./question-lines.ts";
 
 interface DecisionBody {
   decision: Decision;
@@ -39,10 +39,11 @@ export function addApprovals(program: Command, io: CliIo): void {
   const add = (name: string, description: string): Command =>
     addServiceOptions(approvals.command(name).description(description)).argument("<code>", "its code or its id");
   addAnswer(
-    add("show", "Show everything about a question."),
+    add("show", "Show everything about a question.").option("--texts", "also the texts that the agent has read", false),
     io,
-    (client, _, code) => findApproval(client, code),
-    formatApproval,
+    async (client, _, code) => client.call("GET /api/approvals/:id", { id: (await findApproval(client, code)).id }),
+    (approval: ApprovalDetail, { texts }: ServiceFlags & { texts: boolean }) =>
+      formatApproval(approval, { width: io.stdout.columns ?? 80, texts }),
   );
   add("approve", "Let a call be sent, or a reply be delivered.").action((code: string, flags: ServiceFlags) =>
     decide(code, { decision: "approve" }, flags, io),
@@ -106,29 +107,9 @@ function formatApprovals(approvals: ApprovalView[]): string[] {
   return formatTable(rows, "No questions.");
 }
 
-function formatApproval(approval: ApprovalView): string[] {
-  const { id, code, kind, call, mapping, hook = "", runId, eventId, sources, earlier, againAt } = approval;
-  const facts: [string, string | undefined][] = [
-    ["id", id],
-    ["mapping", mapping || hook],
-    ["event", eventId],
-    ["run", runId],
-    ["asked", approval.askedAt],
-    ["until", approval.expiresAt],
-    ["again", againAt && `possible from ${againAt}`],
-    ["has read", toVisible(sources.join(", ")) || undefined],
-    ["earlier", earlier && toVisible(earlier.join(", "))],
-  ];
-  const replies = approval.deliveries ?? [];
-  return [
-    `${style("bold", code)}  ${kind}${call === undefined ? "" : `  ${toVisible(call)}`}  ${describeEnd(approval)}`,
-    ...formatFacts(facts),
-    ...(approval.arguments ? toVisible(JSON.stringify(approval.arguments, undefined, 2)).split("\n") : []),
-    ...replies.flatMap(({ channel, to, text }) => [
-      `${style("dim", "to")} ${toVisible(to === undefined ? channel : `${channel} ${JSON.stringify(to)}`)}`,
-      ...toVisible(text).split("\n"),
-    ]),
-  ];
+function formatApproval(approval: ApprovalDetail, options: LinesOptions): string[] {
+  const end = approval.state === "open" ? [] : ["", describeEnd(approval)];
+  return [...toQuestionLines(approval.question, options), ...end];
 }
 
 function describeEnd({ state, decision, by, reason }: ApprovalView): string {

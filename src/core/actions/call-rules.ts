@@ -146,7 +146,7 @@ function check(
   const { refusals, free, max, audience } = CALL_RULES;
   const refusal = refusals(asked) ?? chosen ?? free(asked) ?? max(asked) ?? audience(asked);
   // A person is not asked about what would be refused.
-  return { args, refusal: refusal ?? granted.call.check(args)[0] };
+  return { args, refusal: refusal ?? findInexact(args) ?? granted.call.check(args)[0] };
 }
 
 /** A call whose arguments are an object. */
@@ -201,6 +201,17 @@ export const CALL_RULES = {
   /** The private sources of what a call has answered. */
   sourcesOf: ({ audience, fullName }: OpenCall): string[] => (audience === "private" ? [toolSetOf(fullName)] : []),
 };
+
+/** A longer number than JavaScript can hold would be sent as another one than the model wrote. */
+function findInexact(args: Record<string, unknown> = {}): string | undefined {
+  const name = Object.keys(args).find((one) => hasInexactNumber(args[one]));
+  return name && `the argument ${name} has a number that cannot be sent exactly`;
+}
+
+function hasInexactNumber(value: unknown): boolean {
+  if (typeof value === "number") return Number.isInteger(value) && !Number.isSafeInteger(value);
+  return typeof value === "object" && value !== null && Object.values(value).some(hasInexactNumber);
+}
 
 /** Some decoders of JSON ignore the case of names: https://pkg.go.dev/encoding/json#Unmarshal */
 function foldName(name: string): string {

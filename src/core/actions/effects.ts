@@ -85,8 +85,16 @@ function ask(call: PlannedCall, { context, waiting }: State): void {
   const hash = hashOf(callName, args);
   const basis = granted && basisOf(granted.call, context.written);
   const draft = { step: n, call: callName, arguments: args, hash, sources: [...context.sources] };
-  waiting.drafts.push({ kind: "call", ...draft, basis });
+  waiting.drafts.push({ kind: "call", ...draft, ...describeCall(granted), basis });
   waiting.steps.push({ ...toStep(call, context), state: "waiting" });
+}
+
+/** For the person who decides: the set may change before they look. */
+function describeCall(granted: PlannedCall["granted"]): Pick<Approval, "fixed" | "description" | "address"> {
+  if (!granted) return {};
+  const fixed = Object.keys(granted.fixed);
+  const { description, address } = granted.call;
+  return { description, address, ...(fixed.length > 0 && { fixed }) };
 }
 
 /** Does what was decided about a call. */
@@ -169,7 +177,7 @@ function askOutcome({ n, name, granted }: PlannedCall, known: Step, state: State
   const { arguments: args, hash, startedAt } = known;
   const againAt = startedAt + (granted?.call.timeoutMs ?? UNKNOWN_TIMEOUT_MS);
   const draft: TurnQuestion = { kind: "outcome", step: n, call: known.call ?? name, sources: [...context.sources] };
-  waiting.drafts.push({ ...draft, arguments: args, hash, againAt });
+  waiting.drafts.push({ ...draft, ...describeCall(granted), arguments: args, hash, againAt });
   waiting.steps.push({ ...known, state: "unknown" });
   waiting.isUnknown = true;
   state.unknownAt = Math.min(state.unknownAt, n);

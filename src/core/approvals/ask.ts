@@ -3,7 +3,8 @@ import type { ChannelDriver } from "../ports/channel.ts";
 import type { ApprovalSettings } from "../config/resolved-config.ts";
 import type { Journal, NewApproval, NewDelivery } from "../journal/journal.ts";
 import { createId } from "../shared/id.ts";
-import { toQuestionText } from "./question.ts";
+import { toChatText } from "./question/chat-text.ts";
+import { type QuestionJournal, readQuestion } from "./question/read-question.ts";
 
 /** A question to a person, before it has a name, a time and a message. */
 export type ApprovalDraft = Omit<
@@ -12,7 +13,7 @@ export type ApprovalDraft = Omit<
 >;
 
 export interface AskOptions {
-  journal: Pick<Journal, "reserveCodes">;
+  journal: Pick<Journal, "reserveCodes"> & QuestionJournal;
   /** Where and how long people are asked. undefined: on the page only, and for `DEFAULT_EXPIRY_MS`. */
   settings: ApprovalSettings | undefined;
   channels: ReadonlyMap<string, ChannelDriver>;
@@ -34,7 +35,7 @@ export async function toApprovals(drafts: readonly ApprovalDraft[], options: Ask
 }
 
 async function toApproval(draft: ApprovalDraft, code: string, options: AskOptions): Promise<NewApproval> {
-  const { settings, channels, mapping, startedBy, publicUrl } = options;
+  const { journal, settings, channels, mapping, startedBy, publicUrl } = options;
   const askedAt = Date.now();
   const id = createId();
   const approval: NewApproval = { ...draft, id, code, mapping, startedBy, askedAt };
@@ -43,19 +44,9 @@ async function toApproval(draft: ApprovalDraft, code: string, options: AskOption
   // Time does not tell what became of a call.
   if (draft.kind !== "outcome") approval.expiresAt = askedAt + (settings?.expiresMs ?? DEFAULT_EXPIRY_MS);
   if (!settings || !channel || to === undefined) return approval;
-  const [held] = draft.deliveries ?? [];
-  const { text, canAnswer } = await toQuestionText(
-    {
-      ...approval,
-      mapping: mapping || draft.hook || "",
-      reply: held && { channel: held.channel, to: held.to, text: held.text },
-      endsAt: approval.expiresAt,
-      takesMessages: settings.by.length > 0,
-      link: publicUrl === undefined ? undefined : `${publicUrl}/#/approvals/${id}`,
-    },
-    channel,
-  );
+  const question = await readQuestion(approval, journal, { asked: settings, publicUrl });
+  const { text, canAnswer } = await toChatText(question, { channel, takesMessages: settings.by.length > 0 });
   const { runId, eventId } = draft;
-  const question: NewDelivery = { id: createId(), runId, eventId, channel: name, to, text, isQuestion: true };
-  return { ...approval, question, ...(!canAnswer && { onlyOnPage: true }) };
+  const message: NewDelivery = { id: createId(), runId, eventId, channel: name, to, text, isQuestion: true };
+  return { ...approval, question: message, ...(!canAnswer && { onlyOnPage: true }) };
 }

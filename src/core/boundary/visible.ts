@@ -2,10 +2,21 @@ import { CONFUSABLES, OTHER_CONFUSABLES } from "./confusables.generated.ts";
 
 /**
  * A text for a person who decides by what they see: each character that is invisible, controls the direction or the device,
- * or looks like ASCII without being it is written as its number, `\u{202e}`. Line ends and tabs stay.
+ * or looks like ASCII without being it is written as its number, `\u{202e}`. Line ends, tabs and emoji stay.
  */
 export function toVisible(text: string): string {
   if (PLAIN.test(text)) return text;
+  // The parts at odd places are what the expression has found.
+  return text
+    .split(EMOJI)
+    .map((part, at) => (at % 2 === 1 ? part : markHidden(part)))
+    .join("");
+}
+
+/** The sequences that services draw as one picture: some hold joiners that are hidden elsewhere. */
+const EMOJI = /(\p{RGI_Emoji})/v;
+
+function markHidden(text: string): string {
   const marked = text.replaceAll(HIDDEN, (found) => Array.from(found, toNumber).join(""));
   return Array.from(marked, (char) => (isConfusable(char) ? toNumber(char) : char)).join("");
 }

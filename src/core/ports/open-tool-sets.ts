@@ -1,7 +1,7 @@
-import type { CallDescription, CallResult, LeftOutCall, ToolSet } from "./tool-set.ts";
+import type { CallDescription, CallResult, LeftOutCall, ToolCall, ToolSet } from "./tool-set.ts";
 
 /** A call of an open set, with the rules of its block. */
-export interface OpenCall extends CallDescription {
+export interface OpenCall extends CallDescription, Pick<ToolCall, "address"> {
   /** `<set>.<call>` */
   fullName: string;
   /** Its name for a model. */

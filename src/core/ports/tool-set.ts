@@ -51,6 +51,8 @@ export function toError(reason: string, text: string = reason): CallResult {
 }
 
 export interface ToolCall extends CallDescription {
+  /** Where it is sent, for a person who decides about it: `POST https://payments.example/refunds`. Absent: not shown. */
+  address?: string;
   /** How many characters of its result are used, if that differs from its set's. */
   maxResultLength?: number;
   /**

@@ -1,5 +1,6 @@
 import type { FromSchema } from "json-schema-to-ts";
 import { decide } from "../../core/approvals/decide.ts";
+import { readQuestion } from "../../core/approvals/question/read-question.ts";
 import { HookError } from "../../core/errors.ts";
 import { json } from "../../core/ingress/router.ts";
 import { APPROVAL_STATES, DECISIONS } from "../../core/types.ts";
@@ -11,7 +12,7 @@ import type { RouteServices } from "./services.ts";
 type ApprovalPath = `/api/approvals${string}` | "/api/tools";
 
 /** Calls that agents may make, and questions to a person. */
-export function createApprovalRoutes({ journal, tools }: RouteServices): RoutesOf<ApprovalPath> {
+export function createApprovalRoutes({ journal, tools, config }: RouteServices): RoutesOf<ApprovalPath> {
   return {
     "GET /api/tools": answering({
       about:
@@ -26,7 +27,10 @@ export function createApprovalRoutes({ journal, tools }: RouteServices): RoutesO
     "GET /api/approvals/:id": answering({
       about: "One question, with everything that a person should see.",
       async answer({ params: { id = "" } }) {
-        return toApprovalView(requireFound(await journal.getApproval(id), "question"));
+        const approval = requireFound(await journal.getApproval(id), "question");
+        const { agents, gateway } = config();
+        const place = { asked: agents.approvals, publicUrl: gateway.publicUrl };
+        return { ...toApprovalView(approval), question: await readQuestion(approval, journal, place) };
       },
     }),
     "POST /api/approvals/:id": responding({

@@ -21,6 +21,12 @@ export interface NewApproval {
   call?: string;
   /** The final arguments. */
   arguments?: CallArguments;
+  /** Names of the arguments that the operator fixed. Absent: none. */
+  fixed?: string[];
+  /** The description of the call, as it was when it was asked. */
+  description?: string;
+  /** Where the call is sent, as it was when it was asked: `POST https://payments.example/refunds`. */
+  address?: string;
   /** Digest of the call and its arguments. */
   hash?: string;
   /** Digest of the grant, the block of the set without its secrets, and the locked call, as they were when it was asked. */

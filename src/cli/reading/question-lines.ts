@@ -1,0 +1,109 @@
+import { toArgumentLines } from "../../core/approvals/question/block-lines.ts";
+import type { Block, CardPart, Question } from "../../core/approvals/question/card.ts";
+import { toCommand } from "../../core/shared/text/command.ts";
+import { style } from "../io.ts";
+
+const LABEL_WIDTH = 14;
+const LABELS: Record<CardPart, string> = {
+  about: "About",
+  why: "Why",
+  sent: "Will be sent",
+  read: "It read",
+  before: "Before",
+  follows: "What follows",
+  who: "Technical",
+};
+/** In front of each line from outside. */
+const BAR = "│ ";
+
+export interface LinesOptions {
+  /** Columns of the terminal. */
+  width: number;
+  /** Also the texts of what was read. */
+  texts: boolean;
+}
+
+/** A question for a terminal: the title, a label for each part, and at last the commands that decide it. */
+export function toQuestionLines(question: Question, options: LinesOptions): string[] {
+  const { title, code, until, blocks, state, answers } = question;
+  const end =
+    answers.length === 0
+      ? state
+      : until === undefined
+        ? code
+        : `${code}, until ${until.slice(0, 16).replace("T", " ")} UTC`;
+  const head = wrap(title, options.width).map((line) => style("bold", line));
+  const lastRead = options.texts ? undefined : blocks.findLast(({ part }) => part === "read");
+  return [
+    ...head,
+    style("dim", end),
+    "",
+    ...blocks.flatMap((block, at) => {
+      const label = blocks[at - 1]?.part === block.part ? "" : LABELS[block.part];
+      const note = block === lastRead ? [style("dim", "(the texts: --texts)")] : [];
+      return [...toPart(block, options), ...note].map(
+        (line, row) => (row === 0 ? label : "").padEnd(LABEL_WIDTH) + line,
+      );
+    }),
+    ...(answers.length === 0 ? [] : ["", ...toCommands(question).map((command) => `  ${command}`)]),
+  ].map((line) => line.trimEnd());
+}
+
+function toPart(block: Block, { width, texts }: LinesOptions): string[] {
+  const room = Math.max(20, width - LABEL_WIDTH);
+  const isOutside = block.from === "event" || block.from === "agent" || block.from === "tool";
+  const quote = (lines: readonly string[]): string[] => {
+    const shown = lines.flatMap((line) => wrap(line, room - BAR.length));
+    return isOutside ? shown.map((line) => style("dim", BAR) + line) : shown;
+  };
+  if (block.kind === "quote") return toQuote(block, quote, texts);
+  if (block.kind === "facts")
+    return quote(block.rows.map(({ name, value }) => [...(name ? [`${name}:`] : []), value].join(" ")));
+  if (block.kind === "note") return wrap(block.text, room);
+  return quote(toArgumentLines(block, writeStands) ?? []);
+}
+
+function toQuote(
+  { part, by, arguments: given, text, more, isPrivate }: Extract<Block, { kind: "quote" }>,
+  quote: (lines: readonly string[]) => string[],
+  texts: boolean,
+): string[] {
+  const size = text.length + (more ?? 0);
+  if (part === "read") {
+    const facts = [...(isPrivate ? ["private"] : []), `${size} characters`].join(", ");
+    return [
+      ...quote([`${[by, given].filter(Boolean).join(" ")}  (${facts})`]),
+      ...(texts ? quote(text.split("\n")) : []),
+    ];
+  }
+  return [
+    by,
+    ...quote(text.split("\n").filter((line) => line.trim() !== "")),
+    ...(more ? [style("dim", `${more} characters more`)] : []),
+  ];
+}
+
+function writeStands(stands: readonly string[]): string {
+  if (stands[0] === "nowhere") return "nowhere above or in what it read";
+  if (stands[0] === "fixed") return "fixed by the mapping";
+  return `in ${stands.map((name) => (name === "event" ? "the event" : name)).join(", ")}`;
+}
+
+function toCommands({ kind, code }: Question): string[] {
+  if (kind === "outcome")
+    return ["--done", "--again", "--give-up"].map((flag) => `${toCommand("approvals settle", code)} ${flag}`);
+  return [toCommand("approvals approve", code), `${toCommand("approvals deny", code)} --reason "…"`];
+}
+
+/** Between words where there are some. Nothing is left out. */
+function wrap(text: string, width: number): string[] {
+  const lines: string[] = [];
+  let rest = text;
+  while (rest.length > width) {
+    const space = rest.lastIndexOf(" ", width);
+    const end = space > width / 2 ? space : width;
+    lines.push(rest.slice(0, end));
+    rest = rest.slice(end === space ? end + 1 : end);
+  }
+  return [...lines, rest];
+}

@@ -1,0 +1,65 @@
+import type { ApprovalKind, ApprovalState, Decision } from "../../types.ts";
+import type { ChangedLine } from "./text-diff.ts";
+
+/** Whose words a block holds. Those of an event, an agent and a tool come from outside. */
+export type WordsOf = "service" | "operator" | "event" | "agent" | "tool";
+
+/** The part of a card that a block belongs to, in their order. */
+export type CardPart = "about" | "why" | "sent" | "read" | "before" | "follows" | "who";
+
+/** A value, and where it stands. */
+export interface Cell {
+  text: string;
+  /** Of a number or an id-like word: `fixed`, `event`, names of reads, or `nowhere`. */
+  stands?: string[];
+}
+
+/** Without a name, the value says what it is. */
+export interface Fact {
+  name?: string;
+  value: string;
+}
+
+/** Texts in it are as `toVisible` gives them: nothing in them is hidden. */
+export type Block = { part: CardPart; from: WordsOf } & (
+  | { kind: "facts"; rows: Fact[] }
+  /**
+   * `by`: who said it, or the call that gave it, with its arguments. `more`: how many characters are left out, at its end or
+   * its start.
+   */
+  | { kind: "quote"; by: string; arguments?: string; text: string; more?: number; isPrivate?: boolean }
+  | { kind: "text"; name?: string; text: string }
+  /** Without `columns`, a row is a name and its value. */
+  | { kind: "table"; name?: string; columns?: string[]; rows: Cell[][] }
+  | { kind: "diff"; name?: string; lines: ChangedLine[] }
+  | { kind: "json"; name?: string; text: string }
+  | { kind: "note"; text: string }
+);
+
+export interface Answer {
+  decision: Decision;
+  label: string;
+  /** From when on it is possible, in ISO 8601. Absent: now. */
+  from?: string;
+}
+
+/** A question to a person, as every place shows it: made once, and drawn by the page, a chat, the terminal. */
+export interface Question {
+  id: string;
+  code: string;
+  kind: ApprovalKind;
+  state: QuestionState;
+  title: string;
+  /** The names in the title, which a model, a server or an event may have chosen. */
+  names: string[];
+  blocks: Block[];
+  /** Empty unless it is open. */
+  answers: Answer[];
+  /** When it is denied unless somebody decides, in ISO 8601. */
+  until?: string;
+  /** The address of the operator's page that shows it. */
+  link?: string;
+}
+
+/** An approval that was used was approved. */
+export type QuestionState = Exclude<ApprovalState, "used">;
