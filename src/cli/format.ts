@@ -134,10 +134,12 @@ export function formatDiff(
   names = { expected: "expected", given: "given" },
 ): string[] {
   const [before, after] = [expected, given].map((lines) => lines.flatMap((text) => text.split("\n")).join("\n"));
-  const changes = (toHunks(`${before}\n`, `${after}\n`) ?? []).flatMap(({ oldStart, oldLines, newStart, newLines, lines }) => [
-    style("yellow", `@@ -${oldStart},${oldLines} +${newStart},${newLines} @@`),
-    ...lines.map((line) => style(CHANGE_COLORS[line[0] ?? ""] ?? "dim", `${line[0]} ${line.slice(1)}`)),
-  ]);
+  const changes = (toHunks(`${before}\n`, `${after}\n`) ?? []).flatMap(
+    ({ oldStart, oldLines, newStart, newLines, lines }) => [
+      style("yellow", `@@ -${oldStart},${oldLines} +${newStart},${newLines} @@`),
+      ...lines.map((line) => style(CHANGE_COLORS[line[0] ?? ""] ?? "dim", `${line[0]} ${line.slice(1)}`)),
+    ],
+  );
   return [style("red", `- ${names.expected}`), style("green", `+ ${names.given}`), "", ...changes];
 }
 

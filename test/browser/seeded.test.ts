@@ -200,18 +200,28 @@ test("a question to a person is counted in the navigation, shown exactly, and an
   const link = page.getByRole("navigation").getByRole("link", { name: /^Approvals/ });
   await expect.poll(() => link.innerText()).toMatch(/2$/);
   await link.click();
-  const question = page.locator("article").filter({ hasText: "May this call be sent?" });
-  await question.getByText("billing.refund").waitFor();
-  expect(await question.locator(".exact").innerText()).toContain(
+  await page.getByRole("link", { name: "billing.refund", exact: true }).click();
+  const card = page.locator("article");
+  await card.getByRole("heading", { name: /^Send billing\.refund to / }).waitFor();
+  expect(await card.getByRole("table", { name: "Arguments, exactly" }).innerText()).toContain(
     String.raw`card expired \u{202e}gnp, c\u{430}ncel\u{fe0f}`,
   );
-  await question.getByLabel("Reason, for the model").fill("Not without a ticket.");
-  await question.getByRole("button", { name: "Deny" }).click();
-  await page.getByText("Denied.").waitFor();
-  await expect.poll(() => page.locator("article").count()).toBe(1);
-  const outcome = page.locator("article");
-  await outcome.getByLabel("What the call gave").fill('{"refund":"re_1"}');
-  await outcome.getByRole("button", { name: "It was executed" }).click();
+  await card.getByLabel("Reason, for the agent").fill("Not without a ticket.");
+  await card.getByRole("button", { name: /^Approve: billing\.refund, code / }).click();
+  await card.getByRole("button", { name: /^Undo: / }).click();
+  // The second press meets an empty row.
+  await card.getByRole("button", { name: /^Deny: / }).dblclick();
+  await card.getByRole("heading", { name: /^Denied: billing\.refund/ }).waitFor();
+  expect((await service.api("/api/approvals?state=open")).approvals).toHaveLength(2);
+  await card.getByText("deny by operator").waitFor();
+  await link.click();
+  await page.getByRole("link", { name: /^Outcome of / }).click();
+  await card.getByLabel("What the call gave").fill('{"refund":"re_1"}');
+  await card.getByRole("button", { name: /^Done: / }).press("Enter");
+  await page.keyboard.press("Enter");
+  // It is decided although its screen is left, in the page and then with it.
+  await link.click();
+  await page.reload();
   await page.getByText("Nobody is asked for anything.").waitFor();
   const { approvals } = await service.api("/api/approvals");
   expect(approvals).toMatchObject([

@@ -104,7 +104,7 @@ function fill(path: string, params: Params): string {
 }
 
 export type {
-  ApprovalView,
+  ApprovalDetail,
   DeadLetterView,
   EventTimeline as Timeline,
   EventView,

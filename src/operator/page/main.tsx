@@ -3,6 +3,7 @@ import { type JSX, render } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { access, answeredAt, signIn, signOut } from "./api-client.ts";
 import { Event } from "./event/event.tsx";
+import { QuestionScreen } from "./inbox/question.tsx";
 import { replay } from "./parts/actions.tsx";
 import { Asking } from "./parts/ask.tsx";
 import { Approvals, useOpenApprovals } from "./lists/approvals.tsx";
@@ -74,6 +75,7 @@ function App(): JSX.Element {
 function Screen(): JSX.Element {
   const [first = "", id] = route.value.path;
   if (first === "events" && id !== undefined) return <Event key={id} id={id} />;
+  if (["inbox", "approvals"].includes(first) && id !== undefined) return <QuestionScreen key={id} id={id} />;
   const screen = SCREENS.find(({ path }) => path === first);
   if (screen) return screen.show(id);
   return (
@@ -86,7 +88,7 @@ function Screen(): JSX.Element {
 
 function Navigation(): JSX.Element {
   const [first = ""] = route.value.path;
-  const current = first === "events" ? "" : first;
+  const current = first === "events" ? "" : first === "inbox" ? "approvals" : first;
   const open = useOpenApprovals();
   return (
     <nav aria-label="Main">

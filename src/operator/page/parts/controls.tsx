@@ -2,6 +2,7 @@ import { signal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { escapeHidden, messageOf, toneOf, toWholeTime } from "./format.ts";
+import { finish, later, undo } from "./undo.ts";
 
 /** Text from outside: control, bidirectional and invisible characters are shown as their code points. */
 export function Text({ children, max = 400 }: { children: string | undefined; max?: number }): JSX.Element {
@@ -114,36 +115,23 @@ export function notify(text: string, tone: "good" | "bad" = "good"): void {
   timer = setTimeout(() => (notice.value = undefined), SHOWN_MS);
 }
 
-/** The action that a person can still undo; it happens on leaving at the latest. */
-let undoable: { act(isLeaving: boolean): void; timer: ReturnType<typeof setTimeout> } | undefined;
+const ID = "notice";
 
-/** Says what will happen in five seconds, unless it is undone. Another one, or leaving the page, makes it happen at once. */
+/** Says what will happen in five seconds, unless it is undone. */
 export function delayed(text: string, act: (isLeaving: boolean) => void, undone: () => void): void {
-  actNow(false);
-  const later = setTimeout(() => actNow(false), SHOWN_MS);
-  undoable = { act, timer: later };
+  finish(ID);
+  later(ID, text, act);
   notify(text);
   notice.value = {
     text,
     tone: "good",
     undo() {
-      clearTimeout(later);
-      undoable = undefined;
+      if (!undo(ID)) return;
       notify("Nothing was changed.");
       undone();
     },
   };
 }
-
-function actNow(isLeaving: boolean): void {
-  if (!undoable) return;
-  clearTimeout(undoable.timer);
-  const { act } = undoable;
-  undoable = undefined;
-  act(isLeaving);
-}
-
-window.addEventListener("pagehide", () => actNow(true));
 
 /** Says what became of the work; undefined if it failed. */
 export async function notifyOf<Result>(

@@ -1,0 +1,196 @@
+import type { JSX } from "preact";
+import type { Block, CardPart, Cell } from "../../../core/approvals/question/card.ts";
+
+const LABELS: Record<CardPart, string> = {
+  about: "About",
+  why: "Why",
+  sent: "Will be sent",
+  read: "It read",
+  before: "Before",
+  follows: "What follows",
+  who: "Technical",
+};
+
+/** Longer texts are opened by a person. */
+const MAX_LINES = 40;
+
+/** The blocks of a question, part by part. Their texts come from the service without hidden characters. */
+export function Blocks({ blocks }: { blocks: readonly Block[] }): JSX.Element {
+  const parts = Map.groupBy(blocks, ({ part }) => part);
+  return (
+    <>
+      {[...parts].map(([part, shown]) =>
+        part === "who" ? (
+          <details key={part} class="block technical">
+            <summary>{LABELS[part]}</summary>
+            <Shown blocks={shown} />
+          </details>
+        ) : (
+          <section key={part} class="block">
+            <h3>{LABELS[part]}</h3>
+            <div>
+              <Shown blocks={shown} />
+            </div>
+          </section>
+        ),
+      )}
+    </>
+  );
+}
+
+function Shown({ blocks }: { blocks: readonly Block[] }): JSX.Element {
+  return (
+    <>
+      {blocks.map((block, at) => (
+        <Part key={at} block={block} />
+      ))}
+    </>
+  );
+}
+
+/** Text from outside has a bar and its author's name. */
+function Part({ block }: { block: Block }): JSX.Element {
+  switch (block.kind) {
+    case "note":
+      return <p>{block.text}</p>;
+    case "quote":
+      return block.part === "read" ? <Read block={block} /> : <Quote block={block} />;
+    case "facts":
+      return block.from === "service" ? <Facts block={block} /> : <blockquote>{<Facts block={block} />}</blockquote>;
+    case "table":
+      return <Table block={block} />;
+    case "diff":
+      return (
+        <figure>
+          <Caption name={block.name} />
+          <pre class="exact diff">
+            {block.lines.map(({ kind, text }, at) => (
+              <span key={at} class={kind}>
+                {MARKS[kind]}
+                {text}
+                {"\n"}
+              </span>
+            ))}
+          </pre>
+        </figure>
+      );
+    default:
+      return (
+        <figure>
+          <Caption name={block.name} />
+          <Long text={block.text} />
+        </figure>
+      );
+  }
+}
+
+const MARKS = { added: "+", removed: "-", same: " " };
+
+function Caption({ name }: { name: string | undefined }): JSX.Element | null {
+  return name === undefined ? null : <figcaption class="quiet">{name}</figcaption>;
+}
+
+function Facts({ block: { rows } }: { block: Extract<Block, { kind: "facts" }> }): JSX.Element {
+  return (
+    <p class="facts">
+      {rows.map(({ name, value }, at) => (
+        <span key={at}>
+          {name !== undefined && <span class="quiet">{name} </span>}
+          <bdi>{value}</bdi>
+        </span>
+      ))}
+    </p>
+  );
+}
+
+function Quote({ block: { by, text, more } }: { block: Extract<Block, { kind: "quote" }> }): JSX.Element {
+  return (
+    <blockquote>
+      <span class="quiet">{by}</span>
+      <bdi class="text">{text}</bdi>
+      {more !== undefined && <span class="quiet">{more} characters more</span>}
+    </blockquote>
+  );
+}
+
+function Read({ block }: { block: Extract<Block, { kind: "quote" }> }): JSX.Element {
+  const { by, arguments: given, text, more = 0, isPrivate } = block;
+  return (
+    <details>
+      <summary>
+        <code>{by}</code> <bdi>{given}</bdi>
+        {isPrivate && <span class="tag">private</span>}
+        <span class="quiet">{text.length + more} characters</span>
+      </summary>
+      <Long text={text} />
+    </details>
+  );
+}
+
+function Long({ text }: { text: string }): JSX.Element {
+  const lines = text.split("\n");
+  if (lines.length <= MAX_LINES) return <pre class="exact">{text}</pre>;
+  return (
+    <details class="long">
+      <summary>
+        <pre class="exact">{lines.slice(0, MAX_LINES).join("\n")}</pre>
+        Show all {lines.length} lines
+      </summary>
+      <pre class="exact">{lines.slice(MAX_LINES).join("\n")}</pre>
+    </details>
+  );
+}
+
+function Table({ block: { name, columns, rows } }: { block: Extract<Block, { kind: "table" }> }): JSX.Element {
+  return (
+    <figure>
+      <Caption name={name} />
+      <table class="arguments" aria-label={name === undefined ? "Arguments, exactly" : `${name}, exactly`}>
+        {columns && (
+          <thead>
+            <tr>
+              {columns.map((column) => (
+                <th key={column} scope="col">
+                  {column}
+                </th>
+              ))}
+            </tr>
+          </thead>
+        )}
+        <tbody>
+          {rows.map((row, at) => (
+            <tr key={at}>
+              {columns ? row.map((cell, place) => <Value key={place} cell={cell} />) : <Row row={row} />}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </figure>
+  );
+}
+
+function Row({ row: [name, value] }: { row: readonly Cell[] }): JSX.Element {
+  return (
+    <>
+      <th scope="row">{name?.text}</th>
+      <td>
+        <bdi>{value?.text}</bdi>
+      </td>
+      <td class={value?.stands?.[0] === "nowhere" ? "nowhere" : "quiet"}>{value?.stands && describe(value.stands)}</td>
+    </>
+  );
+}
+
+function Value({ cell: { text, stands } }: { cell: Cell }): JSX.Element {
+  return (
+    <td>
+      <bdi>{text}</bdi> {stands?.[0] === "nowhere" && <span class="nowhere">nowhere</span>}
+    </td>
+  );
+}
+
+function describe(stands: readonly string[]): string {
+  if (stands[0] === "nowhere") return "nowhere above or in what it read";
+  if (stands[0] === "fixed") return "fixed by the mapping";
+  return `in ${stands.map((name) => (name === "event" ? "the event" : name)).join(", ")}`;
+}
