@@ -49,6 +49,19 @@ test("gives the actions of the fields over those of the loaded mapping, which st
   expect(await service.api("/api/events")).toEqual({ events: [] });
 });
 
+test("a name with dots that is not in brackets is explained", async () => {
+  const messageTemplate =
+    "{{n}}{{labels.app.name}}{{payload.labels.app.name}}{{labels.other.name}}{{labels.[app.name]}}";
+  const labels = { "app.name": "web" };
+  const { body } = await trial({ hook: "t", payload: { n: 7, labels }, mapping: { id: "one", messageTemplate } });
+  expect(body).toMatchObject({
+    actions: [{ message: "7web" }],
+    warnings: ["labels.app.name", "payload.labels.app.name"].map(
+      (path) => `{{${path}}} has no value: a name that has dots is written in brackets: {{labels.[app.name]}}.`,
+    ),
+  });
+});
+
 test("of a new mapping, and of one whose fields are removed", async () => {
   const fields = { id: "new", match: { path: "t" }, messageTemplate: "new {{name}}" };
   expect((await trial({ hook: "t", payload, mapping: fields })).body).toMatchObject({

@@ -15,6 +15,7 @@ import {
   type Resolution,
 } from "../core/types.ts";
 import { createRequireBody, type RequireBody } from "./body.ts";
+import { explainDottedNames } from "./dotted-names.ts";
 
 /** The result of a request that was only tried, with what its sender would not see. */
 export type Trial = { log: LogLine[]; durationMs: number } & (
@@ -61,13 +62,18 @@ export async function runTrial(
   const request = toSampleRequest({ ...body, ...sent }, config.hooks.path);
   const { mapping: draft } = body;
   const startedAt = performance.now();
+  const explainNames = (index: MappingIndex, id: string | undefined): string[] => {
+    const found = index.mappings.find(({ source }) => source.mapping.id === id);
+    return found ? explainDottedNames(found.source.mapping, body.payload) : [];
+  };
   const elapsed = (): number => Math.round((performance.now() - startedAt) * 100) / 100;
   try {
     const used = draft && buildDraft ? await buildDraft({ mapping: draft, code: body.code }) : mappings;
     const { mapping, event, subject, actions, reason, log, warnings, idempotency } = await resolve(request, used);
     const shown = actions.map(toActionView);
-    const told = { mapping, event, subject, actions: shown, keys: idempotency?.keys, reason, warnings, log };
-    return { ok: true, ...told, durationMs: elapsed() };
+    const told = { mapping, event, subject, actions: shown, keys: idempotency?.keys, reason, log };
+    const allWarnings = [...warnings, ...explainNames(used, mapping)];
+    return { ok: true, ...told, warnings: allWarnings, durationMs: elapsed() };
   } catch (error) {
     if (error instanceof ConfigError) {
       const { status, code, message } = new HookError("invalid_mapping");
@@ -79,7 +85,7 @@ export async function runTrial(
     const { log = [], mapping, trace, message: cause } = error.detail;
     const unknown = (): string =>
       draft ? explainMiss(request.hook, draft) : explainUnknownHook(request.hook, mappings);
-    const detail = status === 404 ? unknown() : trace || cause;
+    const detail = status === 404 ? unknown() : trace || cause || explainNames(mappings, mapping)[0];
     return { ok: false, mapping, status, code, error: message, detail, log, durationMs: elapsed() };
   }
 }

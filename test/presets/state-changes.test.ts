@@ -50,6 +50,12 @@ const onIssue = (action: string) => ({
   repository: { full_name: "acme/shop" },
   sender: ann,
 });
+const bitbucket = (changes: object) => ({
+  actor: { display_name: "Ann Lee", account_id: "a1" },
+  repository: { full_name: "acme/shop", is_private: true },
+  issue: { id: 1, title: "Slow" },
+  changes,
+});
 const CLOSED = "Microsoft.VSTS.Common.ClosedDate";
 const DONE = "2026-01-05T09:00:00Z";
 
@@ -83,6 +89,11 @@ const cases: [preset: string, change: string, payload: object, headline: string 
   ["gitlab", "done", gitlab("close"), undefined],
   ["gitlab", "reopened", gitlab("reopen"), "reopened"],
   ["gitlab", "assigned", gitlab("update", { assignees: { previous: [], current: [ann] } }), "assigned"],
+  ["bitbucket", "on hold", bitbucket({ status: { old: "open", new: "on hold" } }), undefined],
+  ["bitbucket", "done", bitbucket({ status: { old: "open", new: "resolved" } }), undefined],
+  ["bitbucket", "reopened", bitbucket({ status: { old: "resolved", new: "open" } }), "reopened"],
+  ["bitbucket", "assigned", bitbucket({ assignee: { old: null, new: ann } }), "assigned"],
+  ["bitbucket", "unassigned", bitbucket({ assignee: { old: ann, new: null } }), undefined],
   ["github", "done", onIssue("closed"), undefined],
   ["github", "reopened", onIssue("reopened"), "reopened"],
   ["gitea", "done", onIssue("closed"), undefined],
@@ -91,7 +102,7 @@ const cases: [preset: string, change: string, payload: object, headline: string 
 
 test.each(cases)("%s: an issue that is %s", async (preset, _change, payload, headline) => {
   const post = await usePreset(preset);
-  const headers = { "x-github-event": "issues", "x-gitea-event": "issues" };
+  const headers = { "x-github-event": "issues", "x-gitea-event": "issues", "x-event-key": "issue:updated" };
   const { actions, reason } = await post(payload, headers);
   if (headline === undefined) return expect({ actions, reason }).toEqual({ actions: [], reason: expect.any(String) });
   expect(actions).toMatchObject([{ message: expect.stringMatching(new RegExp(`^[\\w ]+: .*${headline}`)) }]);

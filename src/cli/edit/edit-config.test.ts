@@ -63,6 +63,17 @@ describe("a change in JSON5 follows the style of the file", () => {
     expect(short).toBe('{ hooks: { presets: ["mail", "github"] } }');
   });
 
+  test("a list of objects in YAML gets a line for each item", () => {
+    const value = { use: "stripe", with: { secret: "x" } };
+    const add: Change = { kind: "add", path: ["hooks", "presets"], value };
+    const once = editConfig("x.yaml", "hooks:\n  presets: [ mail, { use: github } ]\n", [add]);
+    expect(editConfig("x.yaml", once, [add])).toBe(
+      `hooks:\n  presets:\n    - mail\n    - { use: github }\n${"    - use: stripe\n      with:\n        secret: x\n".repeat(2)}`,
+    );
+    const short = editConfig("x.yaml", "hooks: { presets: [mail] }\n", [{ ...add, value: "github" }]);
+    expect(short).toBe("hooks: {presets: [mail, github]}\n");
+  });
+
   test("a long value beside others is written on separate lines", () => {
     const long = { b: "x".repeat(200), c: 1 };
     expect(editConfig("x.json5", "{ a: { z: 1 } }\n", [{ kind: "add", path: ["a", "y"], value: long }])).toBe(

@@ -101,6 +101,8 @@ function addItem(document: Document, { path, value, first }: Extract<Change, { k
   const list = yaml().isSeq(existing) ? existing : document.createNode<unknown[]>([]);
   if (list !== existing) list.items.push(existing);
   list.items.splice(first ? 0 : list.items.length, 0, document.createNode(value));
+  // One line for a list of objects would grow with each.
+  if (isObject(value)) list.flow = false;
   document.setIn(path, list);
 }
 

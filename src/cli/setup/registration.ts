@@ -158,12 +158,13 @@ async function execute(registration: Registration, { vendor, flags, io }: Regist
     const { id, notes } = await runRegistration(steps, hooks, wanted, store);
     const isNewSecret = toStore !== undefined || isMade;
     const isSet = variable !== undefined && isNewSecret;
-    const restart = isSet ? [describeRestart(variable, flags.envFile && path.relative(io.cwd, envFile))] : [];
+    // A service that runs follows its file with variables.
+    const start = isSet && flags.envFile ? [describeStart(variable, path.relative(io.cwd, envFile))] : [];
     if (json) {
-      return printJsonLine(io, { ok: true, file, written: true, url, id, actions, notes, restart: restart[0] });
+      return printJsonLine(io, { ok: true, file, written: true, url, id, actions, notes, start: start[0] });
     }
     if (plan.before !== plan.after) printWritten(plan, io);
-    print(io, `${vendor.service} posts to ${url} (webhook ${showHookId(id)}).`, ...restart);
+    print(io, `${vendor.service} posts to ${url} (webhook ${showHookId(id)}).`, ...start);
     printWarnings(io, notes);
     if (isSet && isStored) {
       printWarnings(io, [`if ${variable} is set in the environment, it wins over ${envFile}: remove it there`]);
@@ -306,7 +307,6 @@ function describePlace(service: string, place: string | undefined): string {
   return `At ${service}${place === undefined ? "" : ` (${place})`}:`;
 }
 
-function describeRestart(variable: string, envFile: string | undefined): string {
-  const command = envFile === undefined ? "" : `: \`${toCommand("serve --env-file", envFile)}\``;
-  return `Restart the service, so that it reads ${variable}${command}.`;
+function describeStart(variable: string, envFile: string): string {
+  return `Start the service with \`${toCommand("serve --env-file", envFile)}\`, so that it reads ${variable}.`;
 }

@@ -68,6 +68,10 @@ export const THINGS: Record<string, Record<string, Delivery[]>> = {
       }),
       github("workflow_job", { action: "completed", workflow_job: { id: 6, conclusion: "failure" } }),
     ],
+    "a deployment that fails with its workflow": [
+      from("github", "deployment-failed", "deployment_status", { workflow_run: { id: 30433700, run_attempt: 2 } }),
+      from("github", "workflow-failed", "workflow_run", { workflow_run: { id: 30433700, run_attempt: 2 } }),
+    ],
     "a comment": [from("github", "issue-comment", "issue_comment")],
     "an issue with a label": [
       from("github", "issue-opened", "issues"),
@@ -113,6 +117,15 @@ export const THINGS: Record<string, Record<string, Delivery[]>> = {
     "a failed build": [
       from("bitbucket", "build-failed", "repo:commit_status_created", { commit_status: { state: "INPROGRESS" } }),
       from("bitbucket", "build-failed", "repo:commit_status_updated"),
+    ],
+    "an issue that is closed with a comment": [
+      from("bitbucket", "issue-comment", "issue:comment_created"),
+      from("bitbucket", "issue-comment", "issue:updated", {
+        changes: { status: { old: "open", new: "resolved" } },
+      }),
+    ],
+    "a reopened issue": [
+      from("bitbucket", "issue-created", "issue:updated", { changes: { status: { old: "resolved", new: "open" } } }),
     ],
   },
   jira: {

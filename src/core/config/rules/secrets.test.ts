@@ -1,4 +1,4 @@
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { expect, onTestFinished, test } from "vitest";
@@ -81,8 +81,10 @@ test("every secret is looked at, and nothing else", () => {
 });
 
 test("a file of a secret that every user can read is warned of, and no other file", async () => {
-  const folder = mkdtempSync(path.join(tmpdir(), "hookline-secrets-"));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const above = mkdtempSync(path.join(tmpdir(), "hookline-secrets-"));
+  onTestFinished(() => rmSync(above, { recursive: true }));
+  const folder = path.join(above, "secrets");
+  mkdirSync(folder);
   const write = (name: string, mode: number): string => {
     const file = path.join(folder, name);
     writeFileSync(file, "a-secret-of-good-length-for-hooks");
@@ -94,16 +96,18 @@ test("a file of a secret that every user can read is warned of, and no other fil
     gateway: { auth: { token: closed } },
     hooks: { enabled: true, token: [open, group], defaultSessionKey: `hook:${open}` },
   };
-  const find = async (mode: number) => {
+  const find = async (mode: number, modeAbove: number) => {
     chmodSync(folder, mode);
+    chmodSync(above, modeAbove);
     return (await findProblems(config, { baseDir: folder })).warnings.filter((text) => text.includes("chmod"));
   };
   const file = path.join(folder, "open");
-  expect(await find(0o755)).toEqual([
+  expect(await find(0o755, 0o755)).toEqual([
     `hooks.token[0]: Every user of this machine can read ${file} (mode 644). Run: chmod 600 ${file}`,
   ]);
   // Nobody else gets there.
-  expect(await find(0o700)).toEqual([]);
+  expect(await find(0o700, 0o755)).toEqual([]);
+  expect(await find(0o755, 0o700)).toEqual([]);
 });
 
 test.each([

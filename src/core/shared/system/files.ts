@@ -49,13 +49,19 @@ export function readRegularFile(file: string, maxBytes: number): Buffer {
 export function findOpenMode(file: string): string | undefined {
   try {
     const { mode, uid } = statSync(file);
-    const isReachable = (statSync(path.dirname(file)).mode & 0o001) !== 0;
-    if ((mode & 0o004) === 0 || !isReachable || uid !== process.getuid?.()) return undefined;
+    const isReachable = (): boolean => isOpenToOthers(realpathSync(path.dirname(file)));
+    if ((mode & 0o004) === 0 || uid !== process.getuid?.() || !isReachable()) return undefined;
     accessSync(file, constants.W_OK);
     return (mode & 0o777).toString(8);
   } catch {
     return undefined;
   }
+}
+
+/** Whether each folder on the way can be entered by every user. `folder`: its real path. */
+export function isOpenToOthers(folder: string): boolean {
+  const parent = path.dirname(folder);
+  return (statSync(folder).mode & 0o001) !== 0 && (parent === folder || isOpenToOthers(parent));
 }
 
 function requireRegular(stats: Stats): void {

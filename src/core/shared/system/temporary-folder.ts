@@ -1,8 +1,8 @@
-import { mkdtempSync, readdirSync, readlinkSync, realpathSync, rmSync, statSync } from "node:fs";
+import { mkdtempSync, readdirSync, readlinkSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { codeOf, messageOf } from "../../errors.ts";
-import { createFolder } from "./files.ts";
+import { createFolder, isOpenToOthers } from "./files.ts";
 
 /** Where a service has temporary files: in its state folder, which nodes with a database need not have. */
 export function toTempDir(store: { path: string; postgres: object | undefined }): string {
@@ -51,12 +51,6 @@ export function createFolderInAny(
   const folder = (needsOthers ? attempt(isOpenToOthers) : undefined) ?? attempt(() => true);
   if (folder !== undefined) return folder;
   throw new Error(`there is no temporary folder: ${[...new Set(reasons)].join("; ")}`);
-}
-
-/** Whether each folder on the way can be entered by every user. */
-function isOpenToOthers(folder: string): boolean {
-  const parent = path.dirname(folder);
-  return (statSync(folder).mode & 0o001) !== 0 && (parent === folder || isOpenToOthers(parent));
 }
 
 /** Containers may share a folder, but number their processes separately. 0 if there is only one numbering. */
