@@ -1,5 +1,5 @@
 /** `webhooks doctor` finds what keeps a configuration from being deployed, each with the next step. */
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import path from "node:path";
@@ -27,6 +27,10 @@ test("a configuration as `webhooks init` writes it has no problem that is its ow
   expect(names).toEqual(
     expect.arrayContaining(["node", "configuration", "secrets", "state folder", "journal", "disk", "watcher"]),
   );
+  const watcher = { name: "watcher", level: "ok", message: expect.stringMatching(/ was reported after \d+ ms$/) };
+  expect(checks).toContainEqual(watcher);
+  // Nothing is left of what it tried.
+  expect(readdirSync(folder).filter((name) => name.startsWith(".hookline"))).toEqual([]);
   expect(checks).toContainEqual({ name: "clock", level: "note", message: expect.stringMatching(/^not compared: /) });
 });
 
@@ -156,6 +160,10 @@ describe("finds", () => {
       }),
     );
     const { checks } = await diagnose(1);
+    const watcher = { name: "watcher", level: "ok", message: expect.stringMatching(/ was reported after \d+ ms$/) };
+    expect(checks).toContainEqual(watcher);
+    // Nothing is left of what it tried.
+    expect(readdirSync(folder).filter((name) => name.startsWith(".hookline"))).toEqual([]);
     expect(checks).toContainEqual({ name: "clock", level: "note", message: "not compared: nothing answered" });
     expect(compareClock(-59_000, "x").level).toBe("ok");
     expect(compareClock(-61_000, "x")).toMatchObject({ level: "problem", message: "61 s ahead of that of x" });

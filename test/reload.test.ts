@@ -17,6 +17,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, describe, expect, test } from "vitest";
 import type { UserConfig } from "../src/core/config/schema/generated.ts";
 import { waitFor } from "./support/client.ts";
+import { runSaveStorm } from "./support/save-storm.ts";
 import { GATEWAY_TOKEN, type Service, startService, withTokens } from "./support/service.ts";
 
 const config = {
@@ -255,6 +256,55 @@ describe("a reload that failed because of a file that it read for the first time
   function toConfig(mapping: object): UserConfig {
     return { hooks: { transformsDir: "new", mappings: [{ match: { path: "x" }, ...mapping }] } };
   }
+});
+
+test("a package is used once it is installed, after an upgrade, and after all were installed anew", async () => {
+  const code = 'import { text } from "word";\nexport default () => ({ message: text });\n';
+  service = await startService({ config, files: { "transforms/x.ts": says("none") }, watch: true });
+  const install = (version: string, text: string): void => {
+    // npm writes a package beside the old one, and renames it.
+    const at = (name: string): string => path.join(service.folder, "node_modules", name);
+    service.write("node_modules/.word-new/index.js", `export const text = ${JSON.stringify(text)};\n`);
+    const manifest = { name: "word", version, type: "module", main: "index.js" };
+    service.write("node_modules/.word-new/package.json", JSON.stringify(manifest));
+    rmSync(at("word"), { recursive: true, force: true });
+    renameSync(at(".word-new"), at("word"));
+  };
+  const slow = { interval: 50, timeout: 20_000 };
+  service.write("transforms/x.ts", code);
+  await failedAt();
+  expect(await message()).toBe("none");
+  install("1.0.0", "one");
+  await expect.poll(message, slow).toBe("one");
+  install("1.1.0", "two");
+  await expect.poll(message, slow).toBe("two");
+  rmSync(path.join(service.folder, "node_modules"), { recursive: true });
+  await failedAt();
+  install("1.1.0", "three");
+  await expect.poll(message, slow).toBe("three");
+  expect((await service.api("/api/status")).lastReloadError).toBeNull();
+});
+
+test("a save ends the build of a module that does not end", async () => {
+  service = await startService({ config, files: { "transforms/x.ts": says("one") }, watch: true });
+  service.write("transforms/x.ts", `for (;;);\n${says("never")}`);
+  const { folder } = service;
+  await expect.poll(async () => (await service.api("/api/status")).sandbox.inFlight, POLL).toBeGreaterThan(0);
+  writeFileSync(path.join(folder, "transforms/x.ts"), says("two"));
+  const errors = new Set<unknown>();
+  await expect
+    .poll(async () => {
+      errors.add((await service.api("/api/status")).lastReloadError);
+      return message();
+    }, POLL)
+    .toBe("two");
+  expect([...errors]).toEqual([null]);
+});
+
+test("what is saved together is used together, and no request fails while it is saved", async () => {
+  const { saves, ...found } = await runSaveStorm({ saves: 8, pauseMs: () => 40 + Math.random() * 150 });
+  service = found.service;
+  expect(found).toMatchObject({ failed: 0, mixed: 0, last: saves });
 });
 
 test("a missing file fails one reload, not one after the other", async () => {

@@ -45,8 +45,8 @@ export interface Parts {
   /** The runtime in use. A request takes it once and keeps it to its end. */
   current(): Runtime;
   replace(runtime: Runtime): void;
-  /** Reads the configuration again. Throws a `ConfigError` with all problems. */
-  build(generation: number): Promise<Runtime>;
+  /** Reads the configuration again. Throws a `ConfigError` with all problems. `signal`: its result is not wanted any more. */
+  build(generation: number, signal: AbortSignal): Promise<Runtime>;
   /** Whether a comment has the service's own mark. */
   isOwn: IsOwn;
 }
@@ -79,7 +79,7 @@ export async function openParts(options: PartsOptions): Promise<Parts> {
       findParser: createFindParser(() => inUse),
       current: () => inUse,
       replace: (runtime) => void (inUse = runtime),
-      build: (generation) => buildRuntime({ generation, load, ...tools }),
+      build: (generation, signal) => buildRuntime({ generation, load, signal, ...tools }),
       isOwn: (comment) => hasOwnMark(comment, journal.sign),
     };
   } catch (error) {

@@ -116,7 +116,7 @@ function toBundle({ mapping, transformsDir }: MappingSource): TransformBundle {
     isolation: "request",
     secrets: {},
   } as const;
-  return { spec, id: "inline", code: "", sourceMap: "", inputs: [file] };
+  return { spec, id: "inline", code: "", sourceMap: "", inputs: [file], manifests: [] };
 }
 
 function refuseFile(file: string): string {

@@ -16,6 +16,7 @@ export const JOB: Job = {
     code: "",
     sourceMap: "{}",
     inputs: [],
+    manifests: [],
   },
   module: "a",
   text: "",

@@ -1,8 +1,9 @@
-import { existsSync, type FSWatcher, statfsSync, statSync, watch } from "node:fs";
+import { existsSync, type FSWatcher, rmSync, statfsSync, statSync, watch, writeFileSync } from "node:fs";
 import path from "node:path";
 import type { ResolvedConfig } from "../../core/config/resolved-config.ts";
 import { messageOf } from "../../core/errors.ts";
 import { orElse, tryFolder } from "../../core/shared/system/files.ts";
+import { settlesWithin } from "../../core/shared/time.ts";
 import { silentLog } from "../../core/telemetry/log.ts";
 import type { findPoolProblem, PoolUse } from "../../stores/postgres/pooler.ts";
 import { findDamage } from "../../stores/sqlite/database.ts";
@@ -77,19 +78,35 @@ export function checkSpace(freeBytes: number, folder: string): CheckResult {
   return problem("disk", `${free} for ${folder}, fewer than ${MIN_FREE_BYTES / MB}`, next);
 }
 
-/** Watches the folder for a moment, as the service does. */
-export function checkWatcher(folder: string): CheckResult {
-  let watcher: FSWatcher | undefined;
+/** How long a change may take to be reported, on a busy machine. */
+const REPORT_MS = 2000;
+
+/** Creates a file in the folder and waits for the report of it, as the service would. */
+export async function checkWatcher(folder: string): Promise<CheckResult> {
+  let watcher: FSWatcher;
+  const file = path.join(folder, `.hookline-doctor-${process.pid}`);
+  const reported = Promise.withResolvers<void>();
   try {
-    watcher = watch(folder);
-    return ok("watcher", "changes of files are noticed at once");
+    watcher = watch(folder, (_event, name) => name === path.basename(file) && reported.resolve());
   } catch (error) {
     const next =
       "sysctl fs.inotify.max_user_watches=524288 fs.inotify.max_user_instances=512; until then files are polled";
     return problem("watcher", `files cannot be watched: ${messageOf(error)}`, next);
-  } finally {
-    watcher?.close();
   }
+  const startedAt = performance.now();
+  try {
+    writeFileSync(file, "", { flag: "wx" });
+  } catch (error) {
+    watcher.close();
+    return note("watcher", `how soon changes are noticed was not measured: ${messageOf(error)}`);
+  }
+  const isReported = await settlesWithin(reported.promise, REPORT_MS);
+  const ms = Math.max(1, Math.round(performance.now() - startedAt));
+  watcher.close();
+  rmSync(file, { force: true });
+  if (isReported) return ok("watcher", `the change of a file in ${folder} was reported after ${ms} ms`);
+  const cause = `the file system of ${folder} reported no change of a file within ${REPORT_MS / 1000} s`;
+  return note("watcher", `${cause}, so changes are noticed when the files are compared, every 2 s`);
 }
 
 export async function checkSandbox(): Promise<CheckResult> {

@@ -60,7 +60,7 @@ async function diagnose({ config: flag, json }: ConfigFlags, io: CliIo): Promise
     ...results,
     ...(config ? [checkStateFolder(config.store.path), checkDisk(config.store.path)] : []),
     ...(config && !config.store.postgres ? [checkJournal(config.store.path)] : []),
-    checkWatcher(path.dirname(file)),
+    await checkWatcher(path.dirname(file)),
     await checkSandbox(),
     ...(read
       ? (await Promise.all([checkRemote(read.config), checkSenders(read), checkSkippedPlaces(read.config)])).flat()

@@ -279,7 +279,21 @@ test("a package is looked up from the configuration's folder", async () => {
   const { problems, files, config } = await read('{ plugins: ["parrots"], channels: { slack: {} } }');
   expect(problems).toEqual([]);
   expect(config.channels).toEqual({ slack: {} });
-  expect(files).toEqual([configFile()]);
+  // An installation replaces the package's own file, and the code with it.
+  expect(files).toEqual(expect.arrayContaining([configFile(), path.join(home, "package.json")]));
+  expect(files).not.toContain(path.join(home, "index.js"));
+});
+
+test("where a package that is not installed would be is followed", async () => {
+  const error = await read('{ plugins: ["later"], channels: { later: {} } }').catch((reason: unknown) => reason);
+  expect(error).toBeInstanceOf(ConfigError);
+  expect((error as ConfigError).files).toContain(path.join(folder, "node_modules/later/package.json"));
+});
+
+test("a mistake in the syntax of a plugin has its place", async () => {
+  const [problem] = await problemsOf('{ plugins: ["./p.mjs"] }', 'export default {\n  name: "a",\n  channels: {{\n};');
+  expect(problem).toMatchObject({ key: "plugins[0]", file: path.join(folder, "p.mjs"), line: 3, column: 14 });
+  expect(problem?.message).toBe('The plugin "./p.mjs" cannot be used: Expected identifier but found "{".');
 });
 
 test("what its create throws is a problem of the block", async () => {

@@ -3,8 +3,10 @@ import path from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { type ConfigProblem, messageOf } from "../errors.ts";
 import type { Plugin } from "../ports/plugin.ts";
-import { CLOCK_SLACK_MS } from "../shared/system/files.ts";
+import { CLOCK_SLACK_MS, isInstalled } from "../shared/system/files.ts";
+import { findManifests, listManifests, withRecords } from "../shared/system/packages.ts";
 import { readOwn, toObject } from "../shared/json.ts";
+import { toPackageName } from "../shared/text/command.ts";
 import { withPeriod } from "../shared/text/text.ts";
 import { listPresetFolders } from "./presets/file.ts";
 import { PLUGIN_PARTS, requirePlugin } from "./plugin-shape.ts";
@@ -31,13 +33,15 @@ export async function loadPlugins(entries: unknown, baseDir: string, builtIn: Dr
   for (const [index, entry] of (Array.isArray(entries) ? entries : []).entries()) {
     if (typeof entry !== "string") continue;
     const imported = await importModule(entry, baseDir);
-    files.push(...imported.files.filter((file) => !file.split(path.sep).includes("node_modules")));
+    files.push(...imported.files.filter((file) => !isInstalled(file)), ...withRecords(imported.manifests));
     try {
       plugins.push(requirePlugin(await imported.exports));
     } catch (error) {
+      const { message, ...place } = explainImport(error, baseDir);
       problems.push({
+        ...place,
         key: `plugins[${index}]`,
-        message: `The plugin "${entry}" cannot be used: ${withPeriod(explainImport(error, baseDir))}`,
+        message: `The plugin "${entry}" cannot be used: ${withPeriod(message)}`,
       });
     }
   }
@@ -93,12 +97,16 @@ interface ImportedModule {
   exports: Promise<unknown>;
   /** The files it was read from, and the one that was not found, absolute. */
   files: string[];
+  /** The `package.json` of each package in it, and of the one that it could be. */
+  manifests: string[];
   /** Milliseconds since the epoch, before the first file was read. */
   startedAt: number;
 }
 
 /** A module stays in memory for the life of the process, so an unchanged one is not imported again at each reload. */
 const importedModules = new Map<string, ImportedModule>();
+
+const MISSING_PACKAGE = /Cannot find package '([^']+)'/;
 
 /**
  * Imports a package or a module, JavaScript or TypeScript, as if a file in `baseDir` did. The module and all that it
@@ -120,9 +128,16 @@ async function importModule(specifier: string, baseDir: string): Promise<Importe
     onImport: addFile,
     tsconfig: false,
   });
-  const failure = await exports.then(() => undefined, toObject);
-  addFile(failure?.["url"]);
-  const imported = { exports, files: [...files], startedAt };
+  const failure: unknown = await exports.then(
+    () => undefined,
+    (error: unknown) => error,
+  );
+  addFile(toObject(failure)["url"]);
+  const names = [specifier, MISSING_PACKAGE.exec(messageOf(failure))?.[1] ?? ""].flatMap(
+    (name) => toPackageName(name) ?? [],
+  );
+  const manifests = [...findManifests(files), ...names.flatMap((name) => listManifests(name, toImporter(baseDir)))];
+  const imported = { exports, files: [...files], manifests, startedAt };
   if (failure === undefined) importedModules.set(id, imported);
   return imported;
 }
@@ -132,8 +147,14 @@ function toImporter(baseDir: string): string {
   return path.join(baseDir, "config");
 }
 
-function explainImport(error: unknown, baseDir: string): string {
-  return messageOf(error).replace(` imported from ${toImporter(baseDir)}`, "");
+/** A mistake in the syntax of a file, as the compiler tells it: `/p/a.ts:3:13: ERROR: Expected …`. */
+const SYNTAX_ERROR = /^(.+):(\d+):(\d+): ERROR: (.+)$/m;
+
+function explainImport(error: unknown, baseDir: string): ConfigProblem {
+  const message = messageOf(error).replace(` imported from ${toImporter(baseDir)}`, "");
+  const [, file, line, column, text] = SYNTAX_ERROR.exec(message) ?? [];
+  if (file === undefined || text === undefined) return { message };
+  return { message: text, file, line: Number(line), column: Number(column) + 1 };
 }
 
 function isCurrent({ files, startedAt }: ImportedModule): boolean {

@@ -1,9 +1,10 @@
 import path from "node:path";
-import { isInstalled } from "../shared/system/files.ts";
+import { isInstalled, parentsOf } from "../shared/system/files.ts";
+import { findManifests, listManifests } from "../shared/system/packages.ts";
 import { type BuildError, type CommonOptions, type Metafile, runEsbuild } from "./esbuild.ts";
-import { parentsOf, type SourceBoundary } from "./source-boundary.ts";
+import type { SourceBoundary } from "./source-boundary.ts";
 import { createSourceGate } from "./source-gate.ts";
-import { explainErrors, findMissing, unresolvedOf } from "./unresolved.ts";
+import { explainErrors, findMissing, listMissingManifests, unresolvedOf } from "./unresolved.ts";
 
 /** A module to bundle with everything that it imports. */
 export interface BundleRequest {
@@ -21,11 +22,12 @@ export interface Output {
   code: Buffer;
   sourceMap: string;
   inputs: string[];
+  manifests: string[];
 }
 
 export type Bundled =
-  | { compiled: Output; uses: string[]; inputs?: undefined; errors: [] }
-  | { compiled?: undefined; uses?: undefined; inputs: string[]; errors: BuildError[] };
+  | { compiled: Output; uses: string[]; inputs?: undefined; manifests?: undefined; errors: [] }
+  | { compiled?: undefined; uses?: undefined; inputs: string[]; manifests: string[]; errors: BuildError[] };
 
 interface Waiting {
   request: BundleRequest;
@@ -100,14 +102,15 @@ async function build(requests: BundleRequest[]): Promise<Bundled[]> {
   if (result === undefined) {
     const missing = errors.flatMap((error) => findMissing(error, root) ?? []);
     const inputs = [...entries, ...texts.keys(), ...missing];
-    if (requests.length > 1) return requests.map(() => ({ inputs, errors }));
+    const manifests = [...findManifests(texts.keys()), ...errors.flatMap((error) => listMissingManifests(error, root))];
+    if (requests.length > 1) return requests.map(() => ({ inputs, manifests, errors }));
     const explained = explainErrors(errors, {
       root,
       inputs: await findInputs(errors, start),
       entries: entries.map((file) => toInputName(file, root)),
       texts,
     });
-    return requests.map(() => ({ inputs, errors: explained }));
+    return requests.map(() => ({ inputs, manifests, errors: explained }));
   }
   const outputs = new Map(
     result.outputFiles.map(({ path: file, contents: { buffer, byteOffset, length } }) => [
@@ -125,11 +128,12 @@ async function build(requests: BundleRequest[]): Promise<Bundled[]> {
   return requests.map(({ file }): Bundled => {
     const graph = findGraph(result.metafile, toInputName(file, root)).map(look);
     const inputs = graph.map((input) => input.file);
+    const manifests = [...new Set([...findManifests(inputs), ...graph.flatMap(({ preferred }) => preferred)])];
     const stray = graph.find(({ problem }) => problem !== undefined)?.problem;
-    if (stray !== undefined) return { inputs, errors: [{ text: stray, location: null }] };
+    if (stray !== undefined) return { inputs, manifests, errors: [{ text: stray, location: null }] };
     const name = toName(entries.indexOf(file));
     const sourceMap = addOwnSources(read(`${name}.js.map`).toString(), root, texts);
-    const compiled = { code: read(`${name}.js`), sourceMap, inputs };
+    const compiled = { code: read(`${name}.js`), sourceMap, inputs, manifests };
     return { compiled, uses: [...new Set(graph.flatMap(({ uses }) => uses))], errors: [] };
   });
 }
@@ -181,6 +185,8 @@ interface Input {
   problem?: string;
   /** Files that a bundle with it depends on: the file, and everything that decides which files it imports. */
   uses: string[];
+  /** Of a file of the author: where the packages that it imports are, and where another one would be preferred to them. */
+  preferred: string[];
 }
 
 function lookAt(name: string, { inputs }: Metafile, boundary: SourceBoundary): Input {
@@ -192,13 +198,14 @@ function lookAt(name: string, { inputs }: Metafile, boundary: SourceBoundary): I
     .map(({ original = "." }) => original)
     .filter((original) => !original.startsWith("."))
     .map((original) => original.split("/", original.startsWith("@") ? 2 : 1).join("/"));
+  const places = packages.flatMap((imported) => listManifests(imported, file));
   const uses = [
     file,
     // Another file there may be preferred.
     ...(isInstalled(name) ? [] : [path.dirname(file)]),
-    ...["", ...packages.map((imported) => path.join("node_modules", imported))].flatMap((place) =>
-      folders.map((folder) => path.join(folder, place, "package.json")),
-    ),
+    ...folders.map((folder) => path.join(folder, "package.json")),
+    ...places,
   ];
-  return { file, ...(problem === undefined ? {} : { problem }), uses };
+  const preferred = isInstalled(name) ? [] : places;
+  return { file, ...(problem === undefined ? {} : { problem }), uses, preferred };
 }

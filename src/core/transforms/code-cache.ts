@@ -12,6 +12,8 @@ export interface CompiledCode {
   hash: string;
   /** Absolute paths of every file in it, to be watched. */
   inputs: string[];
+  /** The `package.json` of each package in it, and of those that would be used instead. Absolute; most do not exist. */
+  manifests: string[];
 }
 
 /**

@@ -24,7 +24,11 @@ export async function compileTransform(
   { draft, cache }: CompileOptions = {},
 ): Promise<CompileResult> {
   const root = toRealPath(spec.root);
-  const fail = (problems: ConfigProblem[], inputs = [spec.file]): CompileResult => ({ problems, inputs });
+  const fail = (problems: ConfigProblem[], inputs = [spec.file], manifests: string[] = []): CompileResult => ({
+    problems,
+    inputs,
+    manifests,
+  });
   if (root === undefined) {
     const message = `${spec.root}, the folder of ${path.basename(spec.file)}, does not exist.`;
     return fail([{ message, file: spec.file }]);
@@ -47,17 +51,18 @@ export async function compileTransform(
         return made.sourceMap;
       },
       inputs: [...new Set([spec.file, ...made.inputs])],
+      manifests: made.manifests,
     },
     problems: [],
   });
   const known = source === undefined ? undefined : cache?.find(name, source);
   if (known) return toResult(known);
 
-  const { compiled, uses, inputs, errors } =
+  const { compiled, uses, inputs, manifests, errors } =
     source !== undefined && importsNothing(source)
       ? await compileAlone(file, root, source)
       : await bundle({ file, draft, boundary, options: OPTIONS });
-  if (compiled === undefined) return fail(toProblems(errors, spec.file, boundary), [spec.file, ...inputs]);
+  if (compiled === undefined) return fail(toProblems(errors, spec.file, boundary), [spec.file, ...inputs], manifests);
   const ready = await finish(compiled);
   if (source !== undefined) cache?.keep(name, source, ready, { uses, since });
   return toResult(ready);
@@ -75,11 +80,12 @@ async function compileAlone(file: string, root: string, source: string): Promise
     sourcefile: path.relative(root, file),
     treeShaking: true,
   });
-  if (result === undefined) return { inputs: [file], errors };
-  return { compiled: { code: Buffer.from(result.code), sourceMap: result.map, inputs: [file] }, uses: [], errors: [] };
+  if (result === undefined) return { inputs: [file], manifests: [], errors };
+  const { code, map: sourceMap } = result;
+  return { compiled: { code: Buffer.from(code), sourceMap, inputs: [file], manifests: [] }, uses: [], errors: [] };
 }
 
-async function finish({ code, sourceMap, inputs }: Output): Promise<CompiledCode> {
+async function finish({ code, sourceMap, inputs, manifests }: Output): Promise<CompiledCode> {
   const script = toScript(code);
   const [readCode, readSourceMap] = await Promise.all([compact(script), compact(Buffer.from(sourceMap))]);
   return {
@@ -91,6 +97,7 @@ async function finish({ code, sourceMap, inputs }: Output): Promise<CompiledCode
     },
     hash: hash("sha256", script),
     inputs,
+    manifests,
   };
 }
 

@@ -30,7 +30,7 @@ export interface TransformBundle extends Omit<CompiledCode, "hash"> {
 
 export type CompileResult =
   | { bundle: TransformBundle; problems: [] }
-  | { bundle?: undefined; problems: ConfigProblem[]; inputs: string[] };
+  | { bundle?: undefined; problems: ConfigProblem[]; inputs: string[]; manifests: string[] };
 
 /** A transform's input as it is handed over: the body as bytes, and without the secrets, which the spec holds. */
 export interface TransformCall extends Omit<
@@ -89,8 +89,8 @@ export interface SandboxStatus {
 export interface TransformRunner {
   /** Starts what the first check or call would start: it takes as long as compiling a module. */
   prepare(): void;
-  /** Evaluates the module once; resolves with its problems, empty if it can serve. */
-  check(bundle: TransformBundle): Promise<ConfigProblem[]>;
+  /** Evaluates the module once; resolves with its problems, empty if it can serve. Rejects only when `signal` aborts, which ends it. */
+  check(bundle: TransformBundle, signal?: AbortSignal): Promise<ConfigProblem[]>;
   /** Rejects only with a `TransformError`. */
   run(bundle: TransformBundle, call: TransformCall): Promise<TransformOutcome>;
   /** `used`: whose circuit breakers it lists. Default: none. */

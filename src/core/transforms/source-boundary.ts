@@ -1,6 +1,6 @@
 import { realpathSync, statSync } from "node:fs";
 import path from "node:path";
-import { orElse, readRegularFile, statIfAny } from "../shared/system/files.ts";
+import { orElse, parentsOf, readRegularFile, statIfAny } from "../shared/system/files.ts";
 import type { Loader } from "./esbuild.ts";
 import { isObject, parseObject } from "../shared/json.ts";
 
@@ -126,12 +126,6 @@ export function toRealPath(file: string): string | undefined {
 /** Something that is no folder. */
 export function exists(file: string): boolean {
   return statIfAny(file)?.isDirectory() === false;
-}
-
-/** The nearest comes first. */
-export function parentsOf(file: string): string[] {
-  const parent = path.dirname(file);
-  return parent === file ? [] : [parent, ...parentsOf(parent)];
 }
 
 export function isInside(file: string, folder: string): boolean {

@@ -1,7 +1,8 @@
 import { readdirSync } from "node:fs";
 import path from "node:path";
+import { messageOf } from "../errors.ts";
 import { isObject } from "../shared/json.ts";
-import { orElse, readRegularFile } from "../shared/system/files.ts";
+import { orElse, parentsOf, readRegularFile } from "../shared/system/files.ts";
 import { refuseWalks } from "./dynamic-imports.ts";
 import type { CommonOptions, OnLoadArgs, OnResolveArgs, Plugin } from "./esbuild.ts";
 import {
@@ -10,7 +11,6 @@ import {
   isCode,
   isInside,
   MAX_SOURCE_BYTES,
-  parentsOf,
   readManifest,
   type SourceBoundary,
   toLoader,
@@ -52,7 +52,10 @@ export function createSourceGate({ boundary, texts, drafts, options, missing }: 
         const { file, problem } = boundary.check(args.path);
         const found = problem ?? folderProblem;
         if (file === undefined || found !== undefined) return refuse(found ?? "");
-        const text = drafts.get(file) ?? readText(file);
+        const draft = drafts.get(file);
+        const read = draft === undefined ? tryToRead(file) : { text: draft };
+        if (read.text === undefined) return refuse(read.unreadable);
+        const { text } = read;
         texts.set(file, text);
         const walk = await refuseWalks(text, file, { boundary, options });
         if (walk !== undefined) return refuse(walk);
@@ -106,6 +109,15 @@ export function withoutMapComment(text: string): string {
 
 function readText(file: string): string {
   return readRegularFile(file, MAX_SOURCE_BYTES).toString("utf8");
+}
+
+/** esbuild would say where in its own code the error was thrown. */
+function tryToRead(file: string): { text: string } | { text?: undefined; unreadable: string } {
+  try {
+    return { text: readText(file) };
+  } catch (error) {
+    return { unreadable: `The file cannot be read: ${messageOf(error)}.` };
+  }
 }
 
 /** undefined: the build will say why. */

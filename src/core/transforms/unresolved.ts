@@ -1,9 +1,10 @@
 import { isBuiltin } from "node:module";
 import path from "node:path";
-import { isInstalled, orElse, readRegularFile, statIfAny } from "../shared/system/files.ts";
+import { isInstalled, orElse, parentsOf, readRegularFile, statIfAny } from "../shared/system/files.ts";
+import { listManifests } from "../shared/system/packages.ts";
 import { adviseInstall, toPackageName } from "../shared/text/command.ts";
 import type { BuildError, Metafile } from "./esbuild.ts";
-import { EXTENSIONS, MAX_SOURCE_BYTES, parentsOf } from "./source-boundary.ts";
+import { EXTENSIONS, MAX_SOURCE_BYTES } from "./source-boundary.ts";
 
 const MISSING = /^Could not resolve "(.+)"$/s;
 
@@ -17,6 +18,13 @@ export function findMissing(error: BuildError, root: string): string | undefined
   const specifier = unresolvedOf(error);
   if (!error.location || !specifier?.startsWith(".")) return undefined;
   return path.resolve(root, path.dirname(error.location.file), specifier);
+}
+
+/** Where the package that an import names would be, if it is not there. */
+export function listMissingManifests(error: BuildError, root: string): string[] {
+  const name = toPackageName(unresolvedOf(error) ?? "");
+  if (name === undefined || !error.location) return [];
+  return listManifests(name, path.resolve(root, error.location.file));
 }
 
 /** A build that failed, as far as it is known. */

@@ -1,10 +1,20 @@
-import { execFileSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { execFileSync, spawnSync } from "node:child_process";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { readConfig } from "../drivers.ts";
 import { ConfigError, type ConfigProblem } from "../../core/errors.ts";
+import { PROGRAM } from "../../../test/support/program.ts";
 import { buildRuntime } from "./build.ts";
 
 /** A block of each channel. Nobody is asked anything. */
@@ -103,6 +113,65 @@ test("a module with a typing error in its name is one problem, with the nearest 
   const problems = await problemsOf({ mappings: [{ transform: { module: "statu.ts" } }] });
   const message = `The module ${path.join(folder, "transforms/statu.ts")} does not exist; did you mean "status.ts"?`;
   expect(problems).toMatchObject([{ key: "hooks.mappings[0].transform.module", message }]);
+});
+
+test.each([
+  ["x.ts", "x.ts", 'is a link to "x.ts", where nothing can be read'],
+  ["x.ts", "gone/y.ts", 'is a link to "gone/y.ts", where nothing can be read'],
+])("the module %s that links to %s is said to be a link", async (module, target, message) => {
+  mkdirSync(path.join(folder, "transforms"));
+  symlinkSync(target, path.join(folder, "transforms", module));
+  expect((await problemsOf({ mappings: [{ transform: { module } }] })).map((problem) => problem.message)).toEqual([
+    expect.stringContaining(message),
+  ]);
+});
+
+test.each([
+  ["NFC", "NFD"],
+  ["NFD", "NFC"],
+] as const)("a name in %s of a file in %s is said to look the same", async (written, found) => {
+  mkdirSync(path.join(folder, "transforms"));
+  const toName = (form: string): string => "café.ts".normalize(form);
+  writeFileSync(path.join(folder, "transforms", toName(found)), "export default () => null;");
+  const problems = await problemsOf({ mappings: [{ transform: { module: toName(written) } }] });
+  // A file system of macOS takes both names for the same.
+  if (existsSync(path.join(folder, "transforms", toName(written)))) expect(problems).toEqual([]);
+  else expect(problems.map(({ message }) => message)).toEqual([expect.stringMatching(/ \(NFC or NFD\) does\. /)]);
+});
+
+/** Root may read any file, so the program runs as another user. */
+const OTHER_USER = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {};
+const canRun = spawnSync(process.execPath, [PROGRAM, "--version"], OTHER_USER).status === 0;
+
+test.skipIf(!canRun)("a module that must not be read is named, with the reason of the system", async () => {
+  const at = (name: string): string => path.join(folder, "transforms", name);
+  mkdirSync(at("shut"), { recursive: true });
+  const imports = 'import "./locked.ts";\nexport default () => null;';
+  for (const [name, code] of [
+    ["locked.ts", ""],
+    ["imports.ts", imports],
+    ["shut/x.ts", ""],
+  ] as const)
+    writeFileSync(at(name), code);
+  const modules = ["locked.ts", "imports.ts", "shut/x.ts"];
+  const mappings = modules.map((module) => ({ match: { path: "a" }, transform: { module } }));
+  writeFileSync(configFile(), JSON.stringify({ hooks: { ...HOOKS, mappings } }));
+  for (const [file, mode] of [
+    [folder, 0o755],
+    [at("locked.ts"), 0o000],
+    [at("shut"), 0o000],
+  ] as const)
+    chmodSync(file, mode);
+  const { stdout } = spawnSync(process.execPath, [PROGRAM, "check", "--json", "--config", configFile()], {
+    ...OTHER_USER,
+    env: { PATH: process.env.PATH, HOME: folder },
+  });
+  chmodSync(at("shut"), 0o700);
+  const { problems } = JSON.parse(stdout.toString());
+  const told = problems.map(({ message }: ConfigProblem) => message).join("\n");
+  for (const name of ["locked.ts", "shut/x.ts"]) expect(told).toMatch(new RegExp(`EACCES: .*${at(name)}`));
+  expect(problems).toContainEqual(expect.objectContaining({ file: at("imports.ts"), line: 1 }));
+  expect(told).not.toContain("esbuild");
 });
 
 test("what is wrong in many modules for one reason is one problem, which names the first ones", async () => {

@@ -1,4 +1,4 @@
-import { existsSync, readdirSync } from "node:fs";
+import { existsSync, lstatSync, readdirSync, readlinkSync, statSync } from "node:fs";
 import path from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import type { ChannelDriver } from "../../core/ports/channel.ts";
@@ -6,14 +6,15 @@ import { byPlace, type ReadConfig } from "../../core/config/load.ts";
 import { staticText } from "../../core/config/rules/finding.ts";
 import { listReplies } from "../../core/config/rules/mappings.ts";
 import type { MappingSource, ResolvedConfig } from "../../core/config/resolved-config.ts";
-import { ConfigError, type ConfigProblem, messageOf } from "../../core/errors.ts";
+import { codeOf, ConfigError, type ConfigProblem, messageOf } from "../../core/errors.ts";
 import { createAuthenticators } from "../../core/ingress/authenticators.ts";
 import { type CompiledMapping, compileMapping, toRunLimits } from "../../core/mapping/compile.ts";
 import { createMappingIndex, findShadowed, isBuiltInHook } from "../../core/mapping/mapping-index.ts";
 import type { DriverContext } from "../../core/ports/driver.ts";
 import type { Runtime } from "../../core/ports/runtime.ts";
 import { toObject } from "../../core/shared/json.ts";
-import { readRegularFile, isInstalled } from "../../core/shared/system/files.ts";
+import { isInstalled, orElse, readRegularFile } from "../../core/shared/system/files.ts";
+import { withRecords } from "../../core/shared/system/packages.ts";
 import { toChannelName } from "../../core/shared/channel-names.ts";
 import { didYouMean, withPeriod } from "../../core/shared/text/text.ts";
 import { isPresetCall } from "../../core/types.ts";
@@ -38,6 +39,8 @@ export interface BuildOptions {
   /** For the mailboxes that channels send from. Default: replaced tokens are kept in memory. */
   refreshTokens?: DriverContext["refreshTokens"];
   cache?: CodeCache;
+  /** The runtime is not wanted any more. */
+  signal?: AbortSignal;
 }
 
 /** Builds a runtime whole, or throws a `ConfigError` with all problems. */
@@ -48,6 +51,7 @@ export async function buildRuntime({
   log = silentLog,
   refreshTokens,
   cache,
+  signal,
   readAt = Date.now(),
 }: BuildOptions): Promise<Runtime> {
   const read = await load();
@@ -59,7 +63,12 @@ export async function buildRuntime({
   );
   const built = await Promise.all(
     config.hooks.mappings.map((source) =>
-      buildMapping(source, credentials.get(source), { runner, cache, transformRoots: config.hooks.transformRoots }),
+      buildMapping(source, credentials.get(source), {
+        runner,
+        cache,
+        transformRoots: config.hooks.transformRoots,
+        signal,
+      }),
     ),
   );
   const contexts = config.hooks.mappings.flatMap((source) => checkContext(source, opened.tools));
@@ -175,12 +184,13 @@ interface BuildMappingOptions {
   /** The text of a schema file; throws if it cannot be used. */
   readSchemaFile?: (file: string) => string;
   transformRoots: string[];
+  signal?: AbortSignal;
 }
 
 export async function buildMapping(
   source: MappingSource,
   credential: string | undefined,
-  { runner, code, cache, transformRoots, readSchemaFile = readSchemaText }: BuildMappingOptions,
+  { runner, code, cache, transformRoots, signal, readSchemaFile = readSchemaText }: BuildMappingOptions,
 ): Promise<BuiltMapping> {
   const files: string[] = [];
   const problems: ConfigProblem[] = [];
@@ -193,11 +203,11 @@ export async function buildMapping(
   if (spec) runner?.prepare();
   const compiled = spec && (await compileTransform(spec, { draft: code, cache }));
   if (spec) problems.push(...(findMissingModule(spec) ?? compiled?.problems ?? []));
-  if (compiled?.bundle && runner) problems.push(...(await runner.check(compiled.bundle)));
+  if (compiled?.bundle && runner) problems.push(...(await runner.check(compiled.bundle, signal)));
   if (spec) files.push(spec.root);
-  // Packages are watched only if they are linked.
-  const { inputs = [] } = compiled?.bundle ?? compiled ?? {};
-  files.push(...inputs.filter((file) => !isInstalled(file)));
+  // Of installed packages only what tells their version: an installation replaces it.
+  const { inputs = [], manifests = [] } = compiled?.bundle ?? compiled ?? {};
+  files.push(...inputs.filter((file) => !isInstalled(file)), ...withRecords(manifests));
 
   const mapping = compileMapping(source, { bundle: compiled?.bundle, credential, readFile });
   return { ...mapping, problems: [...problems.map(named(source)), ...mapping.problems], files };
@@ -205,10 +215,27 @@ export async function buildMapping(
 
 /** Instead of what the compiler says about a file that is not there. */
 function findMissingModule({ file, root }: TransformSpec): ConfigProblem[] | undefined {
-  if (existsSync(file) || !existsSync(root)) return undefined;
-  const names = readdirSync(root).filter((name) => isCode(name) && !name.endsWith(".json"));
-  const suggestion = didYouMean(path.relative(root, file), names, ".");
-  return [{ message: `The module ${file} does not exist${suggestion}`, file }];
+  if (!existsSync(root)) return undefined;
+  try {
+    statSync(file);
+    return undefined;
+  } catch (error) {
+    return [{ message: `The module ${file} ${explainMissing(file, root, error)}`, file }];
+  }
+}
+
+function explainMissing(file: string, root: string, error: unknown): string {
+  if (orElse(false, () => lstatSync(file).isSymbolicLink())) {
+    return `is a link to ${JSON.stringify(readlinkSync(file))}, where nothing can be read. Let it lead to a module.`;
+  }
+  if (codeOf(error) !== "ENOENT") return `cannot be read: ${messageOf(error)}.`;
+  const name = path.relative(root, file);
+  const names = orElse([], () => readdirSync(root)).filter((other) => isCode(other) && !other.endsWith(".json"));
+  // Names that look the same: an accent is a part of its letter in one, and a character after it in the other.
+  if (names.some((other) => other.normalize() === name.normalize())) {
+    return "does not exist. One of the same name in other Unicode characters (NFC or NFD) does. Write the name anew in the configuration or rename the file.";
+  }
+  return `does not exist${didYouMean(name, names, ".")}`;
 }
 
 function toTransformSpec(

@@ -1,5 +1,6 @@
 import { readdir, stat } from "node:fs/promises";
 import path from "node:path";
+import { readState, toState } from "./snapshot.ts";
 
 /** How often the files are looked at. */
 const LOOK_MS = 2000;
@@ -9,7 +10,7 @@ const MAX_FILES = 5000;
 export interface Look {
   /** Looks at these files and folders from now on, and at no others. */
   follow(paths: readonly string[]): void;
-  /** The next look takes these as they are: a change of them is known. */
+  /** These are known to be as they are now. */
   expect(paths: readonly string[]): void;
   close(): void;
 }
@@ -30,8 +31,10 @@ export interface LookOptions {
 export function createLook({ isRelevant, isIgnored, changed }: LookOptions): Look {
   let followed: readonly string[] = [];
   let seen = new Map<string, string>();
-  /** The next look takes these as they are: new ones, and those whose change was reported. */
-  let expected = new Set<string>();
+  /** What files were when their change was reported, if no look has seen that yet. */
+  const reported = new Map<string, string>();
+  /** Followed since the last look, which takes them as they are. */
+  let added = new Set<string>();
   let timer: NodeJS.Timeout | undefined;
   /** Counts the changes of `followed`: a look that began before one is dropped. */
   let version = 0;
@@ -40,14 +43,13 @@ export function createLook({ isRelevant, isIgnored, changed }: LookOptions): Loo
   return {
     follow(paths) {
       const known = new Set(followed);
-      const added = paths.filter((file) => !known.has(file));
-      for (const file of added) expected.add(file);
+      added = added.union(new Set(paths.filter((file) => !known.has(file))));
       followed = paths;
       version++;
       void look();
     },
     expect(paths) {
-      for (const file of paths) expected.add(file);
+      for (const file of paths) reported.set(file, readState(file).stamp);
     },
     close() {
       closed = true;
@@ -58,51 +60,45 @@ export function createLook({ isRelevant, isIgnored, changed }: LookOptions): Loo
   async function look(): Promise<void> {
     clearTimeout(timer);
     const mine = version;
-    // A change that is reported during this look may be later than it.
-    const before = expected;
-    expected = new Set();
     const now = await readAll(followed);
-    if (closed) return;
-    if (mine !== version) {
-      expected = expected.union(before);
-      return;
-    }
-    const known = expected.union(before);
-    const differing = [...now.keys()].filter((file) => {
-      if (now.get(file) === seen.get(file) || known.has(file)) return false;
-      // A file of a folder that was not followed until now.
-      return seen.has(file) || !isIn(file, known);
-    });
+    if (closed || mine !== version) return;
+    const differing = [...now].flatMap(([file, stamp]) => (isNews(file, stamp) ? [file] : []));
+    // One that was read before its change was reported is compared again.
+    for (const [file, stamp] of reported) if (now.get(file) === stamp) reported.delete(file);
     seen = now;
+    added = new Set();
     timer = setTimeout(() => void look(), LOOK_MS).unref();
     if (differing.length > 0) changed(differing);
   }
 
-  /** The state of each followed path, and of the relevant files in followed folders. */
+  function isNews(file: string, stamp: string): boolean {
+    if (stamp === seen.get(file) || stamp === reported.get(file) || added.has(file)) return false;
+    // A file of a folder that was not followed until now.
+    return seen.has(file) || !isIn(file, added);
+  }
+
+  /** The state of each followed path, and of the relevant files in followed folders, which come last: there may be too many. */
   async function readAll(paths: readonly string[]): Promise<Map<string, string>> {
     const states = new Map<string, string>();
-    for (const file of paths) await read(file, states, true);
+    const folders: string[] = [];
+    for (const file of paths) {
+      const stats = await stat(file).catch(() => undefined);
+      states.set(file, toState(stats).stamp);
+      if (stats?.isDirectory()) folders.push(file);
+    }
+    for (const folder of folders) await readFolder(folder, states);
     return states;
   }
 
-  async function read(file: string, states: Map<string, string>, isNamed: boolean): Promise<void> {
-    if (states.size > MAX_FILES) return;
-    const stats = await stat(file).catch(() => undefined);
-    if (!stats) {
-      if (isNamed) states.set(file, "missing");
-      return;
-    }
-    const { dev, ino, size, ctimeMs } = stats;
-    if (!stats.isDirectory()) {
-      if (isNamed || isRelevant(file)) states.set(file, `${dev} ${ino} ${size} ${ctimeMs}`);
-      return;
-    }
-    // The time of a folder changes with every file in it, also with one that does not count.
-    if (isNamed) states.set(file, `${dev} ${ino}`);
-    for (const entry of await readdir(file, { withFileTypes: true }).catch(() => [])) {
-      const inner = path.join(file, entry.name);
+  async function readFolder(folder: string, states: Map<string, string>): Promise<void> {
+    for (const entry of await readdir(folder, { withFileTypes: true }).catch(() => [])) {
+      if (states.size > MAX_FILES) return;
+      const inner = path.join(folder, entry.name);
       // A link may lead anywhere, and is followed if a file was read through it.
-      if (entry.isDirectory() ? !isIgnored(inner) : entry.isFile()) await read(inner, states, false);
+      if (entry.isDirectory() && !isIgnored(inner)) await readFolder(inner, states);
+      if (!entry.isFile() || !isRelevant(inner) || states.has(inner)) continue;
+      const stats = await stat(inner).catch(() => undefined);
+      if (stats) states.set(inner, toState(stats).stamp);
     }
   }
 }

@@ -4,9 +4,11 @@ import type { ResolvedConfig } from "../../core/config/resolved-config.ts";
 import { ConfigError, type ConfigProblem, toSentence } from "../../core/errors.ts";
 import type { ReloadFailure, Runtime } from "../../core/ports/runtime.ts";
 import { statIfAny } from "../../core/shared/system/files.ts";
+import { backoffMs } from "../../core/shared/time.ts";
 import type { Telemetry } from "../../core/telemetry/telemetry.ts";
 import { stopEsbuild } from "../../core/transforms/esbuild.ts";
 import { isCode } from "../../core/transforms/source-boundary.ts";
+import { createSteadyBuild, FilesKeepChanging } from "./steady-build.ts";
 import { createWatcher } from "./watch.ts";
 
 /** The cause of a runtime that replaces another, or of a failure. */
@@ -29,13 +31,25 @@ export interface Reloader {
 export interface ReloaderOptions {
   /** The runtime in use. */
   current(): Runtime;
-  build(generation: number): Promise<Runtime>;
+  /** `signal`: its result is not wanted any more. */
+  build(generation: number, signal: AbortSignal): Promise<Runtime>;
   /** Reload when a file changes. */
   watch: boolean;
   /** Called with each runtime that is now in use, and with why another is not. */
   replaced(runtime: Runtime, cause: ReloadCause): void;
   refused(failure: ReloadFailure, cause: ReloadCause): void;
   telemetry: Telemetry;
+}
+
+/** A reload that failed for a reason that passes is tried again, half of the first pause to the whole of the last one later. */
+const RETRY = { firstMs: 1000, maxMs: 60_000 };
+
+/** The machine has too few file handles or too little memory, or a disk does not answer. */
+const PASSING = /\b(?:EMFILE|ENFILE|EIO|ENOMEM|EAGAIN)\b/;
+
+/** Each error of the system begins with its code, also in the message of a problem. */
+function passes(error: unknown): boolean {
+  return error instanceof FilesKeepChanging || PASSING.test(String(error));
 }
 
 /** How many changed files the log names. */
@@ -50,11 +64,25 @@ export function createReloader({ current, build, watch, replaced, refused, telem
   let building: Promise<void> | undefined;
   let changedMeanwhile: string | undefined;
   let closed = false;
+  /** How many reloads in a row failed for a reason that passes, and when the next is tried. */
+  let failures = 0;
+  let retry: NodeJS.Timeout | undefined;
   const stateDir = first.config.store.path;
+  const steady = createSteadyBuild({
+    first,
+    build,
+    starts(at) {
+      readAt = at;
+      changedMeanwhile = undefined;
+    },
+    log,
+  });
+  const { isStale, isCut } = steady;
   const watcher = watch
-    ? createWatcher({ since: () => readAt, changed: onChange, isRelevant, stateDir, log })
+    ? createWatcher({ since: () => readAt, isStale, isCut, changed: onChange, isRelevant, stateDir, log })
     : undefined;
   watcher?.follow(first.files);
+  let followed = first.files;
   logWarnings(first);
 
   return {
@@ -62,6 +90,8 @@ export function createReloader({ current, build, watch, replaced, refused, telem
     lastFailure: () => failure,
     async close() {
       closed = true;
+      clearTimeout(retry);
+      steady.close();
       if (building) stopEsbuild("the service was closed");
       await watcher?.close();
     },
@@ -82,15 +112,11 @@ export function createReloader({ current, build, watch, replaced, refused, telem
   }
 
   async function replace(changed: string | undefined): Promise<void> {
-    readAt = Date.now();
+    clearTimeout(retry);
+    const startedAt = Date.now();
     const { generation, agent, tools } = current();
     try {
-      const next = await build(generation + 1);
-      if (closed) {
-        next.agent.close?.();
-        next.tools.close();
-        throw new Error("the service was closed during the reload");
-      }
+      const next = await steady.run(generation + 1, { known: followed, changed });
       agent.close?.();
       tools.close();
       const runtime = {
@@ -100,8 +126,9 @@ export function createReloader({ current, build, watch, replaced, refused, telem
         warnings: [...next.warnings, ...findRestartRequired(first.config, next.config)],
       };
       failure = undefined;
-      watcher?.follow(runtime.files);
-      const cause = { changed, ms: Date.now() - readAt };
+      failures = 0;
+      follow(runtime.files);
+      const cause = { changed, ms: Date.now() - startedAt };
       replaced(runtime, cause);
       activity.reloaded(true);
       log.info("reloaded", { step: "reload", generation: runtime.generation, ...cause });
@@ -111,15 +138,26 @@ export function createReloader({ current, build, watch, replaced, refused, telem
       const { problems, files } = error instanceof ConfigError ? error : new ConfigError([{ message: String(error) }]);
       // New files too: a change there may fix the problems. A folder in place of a file may be large.
       const others = files.filter((file) => statIfAny(file)?.isDirectory() !== true);
-      watcher?.follow([...new Set([...current().files, ...others])], { polls: true });
+      follow([...new Set([...current().files, ...others])], { polls: true });
       failure = { at: Date.now(), problems };
       activity.reloaded(false);
       for (const problem of problems) {
         log.error("reload refused", { step: "reload", problem: toSentence(problem), excerpt: problem.excerpt });
       }
-      refused(failure, { changed, ms: Date.now() - readAt });
+      refused(failure, { changed, ms: Date.now() - startedAt });
+      failures = passes(error) ? failures + 1 : 0;
+      if (watch && failures > 0) retry = setTimeout(tryAgain, backoffMs(failures, RETRY), changed).unref();
       throw error;
     }
+  }
+
+  function follow(files: string[], options?: { polls: boolean }): void {
+    followed = files;
+    watcher?.follow(files, options);
+  }
+
+  function tryAgain(changed: string | undefined): void {
+    if (!building) void reload(changed).catch(() => undefined);
   }
 
   function logWarnings({ warnings }: Runtime): void {
@@ -137,10 +175,13 @@ export function createReloader({ current, build, watch, replaced, refused, telem
 
   /** A change during a build asks for another build after it. */
   function onChange(changedFiles: string[]): void {
+    // Events may come after the build that has read what they are about.
+    if (changedFiles.every((file) => isStale(file) === false)) return;
     const { baseDir } = current().config;
     const named = changedFiles.slice(0, MAX_NAMED).map((file) => path.relative(baseDir, file));
     changedMeanwhile = [...named, ...(changedFiles.length > MAX_NAMED ? ["…"] : [])].join(", ");
-    if (!building) reloadChanged();
+    if (building) steady.newerSave();
+    else reloadChanged();
   }
 
   function reloadChanged(): void {

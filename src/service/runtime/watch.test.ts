@@ -1,8 +1,19 @@
-import { appendFileSync, mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  appendFileSync,
+  linkSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, expect, onTestFinished, test, vi } from "vitest";
 import { silentLog } from "../../core/telemetry/log.ts";
 import { createWatcher, type Watcher } from "./watch.ts";
 
@@ -145,6 +156,145 @@ test("a missing file of a missing folder is one change once it exists", async ()
   await sleep(1000);
   expect(changed.mock.calls).toEqual([[[file]]]);
 });
+
+test("a file that was cut is reported once it stands still", async () => {
+  const [cut, beside] = [path.join(folder, "cut"), path.join(folder, "beside")];
+  for (const file of [cut, beside]) writeFileSync(file, "the whole text");
+  const found: string[] = [];
+  const changed = vi.fn(() => void found.push(readFileSync(cut, "utf8")));
+  // The second half is written as soon as the first was noticed.
+  const isCut = (file: string): boolean => {
+    if (file !== cut || readFileSync(cut, "utf8") !== "half") return false;
+    setTimeout(appendFileSync, 100, cut, " and half");
+    return true;
+  };
+  let since = Infinity;
+  watcher = createWatcher({ since: () => since, changed, isCut, log: silentLog });
+  watcher.follow([cut, beside]);
+  await sleep(300);
+  since = Date.now();
+  for (const file of [cut, beside]) writeFileSync(file, "half");
+  await expect.poll(() => changed.mock.calls.length).toBeGreaterThan(0);
+  expect(found).not.toContain("half");
+});
+
+/** The ways in which editors, version control and deployments replace `lib/x.ts`. `at`: a name in the folder of the swap. */
+const SWAPS: [string, (swap: Swap) => void | Promise<void>][] = [
+  ["written in place", ({ write }) => write("lib/x.ts", "two")],
+  ["written in two parts", ({ write, at }) => (write("lib/x.ts", "tw"), appendFileSync(at("lib/x.ts"), "o"))],
+  ["renamed over", ({ write, move }) => (write("next", "two"), move("next", "lib/x.ts"))],
+  ["deleted and created", ({ write, at }) => (rmSync(at("lib/x.ts")), write("lib/x.ts", "two"))],
+  [
+    "deleted, and created later",
+    async ({ write, at }) => {
+      rmSync(at("lib/x.ts"));
+      await sleep(100);
+      write("lib/x.ts", "two");
+    },
+  ],
+  ["moved to a backup and created", ({ write, move }) => (move("lib/x.ts", "lib/x.ts~"), write("lib/x.ts", "two"))],
+  [
+    "written after a hard link as a backup",
+    ({ write, at }) => (linkSync(at("lib/x.ts"), at("backup")), write("lib/x.ts", "two")),
+  ],
+  ["written behind a hard link", ({ write }) => write("hard.ts", "two")],
+  [
+    "copied with an older time",
+    ({ write, move, at }) => (write("next", "two"), utimesSync(at("next"), 1, 1), move("next", "lib/x.ts")),
+  ],
+  ["its folder swapped", ({ write, move }) => (write("new/x.ts", "two"), move("lib", "old"), move("new", "lib"))],
+  ["its folder deleted and created", ({ write, at }) => (remove(at("lib")), write("lib/x.ts", "two"))],
+  [
+    "its folder moved away, changed and moved back",
+    ({ write, move }) => (move("lib", "away"), write("away/x.ts", "two"), move("away", "lib")),
+  ],
+  ["the folder above swapped", ({ write, swapAll }) => (write("../next/lib/x.ts", "two"), swapAll())],
+  ["replaced by a link", ({ write, link }) => (write("real.ts", "two"), link("../real.ts", "lib/x.ts"))],
+  [
+    "its folder replaced by a link",
+    ({ write, at, link }) => (write("new/x.ts", "two"), remove(at("lib")), link("new", "lib")),
+  ],
+  ["linked: the link renamed over", ({ write, link }) => (write("new/x.ts", "two"), link("new", "current"))],
+  [
+    "linked: the link deleted and created",
+    ({ write, at, link }) => (write("new/x.ts", "two"), rmSync(at("current")), link("new", "current")),
+  ],
+  ["linked: the link becomes a folder", ({ write, at }) => (rmSync(at("current")), write("current/x.ts", "two"))],
+  ["linked: the folder behind the link made anew", ({ write, at }) => (remove(at("lib")), write("lib/x.ts", "two"))],
+  ["linked: the file behind the link renamed over", ({ write, move }) => (write("n", "two"), move("n", "lib/x.ts"))],
+  ["chained: the last link", ({ write, link }) => (write("new/x.ts", "two"), link("new", "current"))],
+  ["chained: the first link", ({ write, link }) => (write("new/x.ts", "two"), link("new", "chain"))],
+  [
+    "a ConfigMap: its version swapped and the old one deleted",
+    ({ write, at, link }) => (write("new/x.ts", "two"), link("new", "current"), remove(at("lib"))),
+  ],
+];
+
+test("a file is noticed however it is replaced, and once more after that", { timeout: 60_000 }, async () => {
+  const swaps = SWAPS.map(([name, run], index) => ({ name, run, ...openSwap(name, path.join(folder, String(index))) }));
+  watcher = createWatcher({ since: Date.now, changed() {}, log: silentLog });
+  onTestFinished(async () => void (await Promise.all(swaps.map((swap) => swap.watcher.close()))));
+  await sleep(500);
+  const listUnnoticed = (text: string): string[] =>
+    swaps.filter(({ noticed }) => noticed() !== text).map(({ name }) => name);
+  await Promise.all(swaps.map(async ({ run, swap }) => run(swap)));
+  await expect.poll(() => listUnnoticed("two"), { timeout: 20_000 }).toEqual([]);
+  for (const { file } of swaps) writeFileSync(file, "three");
+  await expect.poll(() => listUnnoticed("three"), { timeout: 20_000 }).toEqual([]);
+});
+
+interface Swap {
+  at(name: string): string;
+  write(name: string, text: string): void;
+  move(from: string, to: string): void;
+  /** Replaces what has the name by a link, in one step. */
+  link(target: string, name: string): void;
+  /** Replaces the whole folder by the one beside it. */
+  swapAll(): void;
+}
+
+/** A folder with `lib/x.ts`, which is watched by the way that the name of the swap says. */
+function openSwap(name: string, outer: string): { file: string; swap: Swap; watcher: Watcher; noticed(): string } {
+  const at = (inner: string): string => path.join(outer, "app", inner);
+  const move = (from: string, to: string): void => renameSync(at(from), at(to));
+  const write = (inner: string, text: string): void => {
+    mkdirSync(path.dirname(at(inner)), { recursive: true });
+    writeFileSync(at(inner), text);
+  };
+  const link = (target: string, inner: string): void => {
+    symlinkSync(target, at("next-link"));
+    move("next-link", inner);
+  };
+  write("lib/x.ts", "one");
+  linkSync(at("lib/x.ts"), at("hard.ts"));
+  link("lib", "current");
+  link("current", "chain");
+  if (name.startsWith("a ConfigMap")) link("current/x.ts", "mounted.ts");
+  const [kind = ""] = name.split(":");
+  const way = { linked: "current/x.ts", chained: "chain/x.ts", "a ConfigMap": "mounted.ts" }[kind] ?? "lib/x.ts";
+  const file = at(way);
+  const paths = [path.dirname(file), file];
+  let noticed = "";
+  const own = createWatcher({
+    since: Date.now,
+    changed() {
+      noticed = readFileSync(file, "utf8");
+      // As after each reload.
+      own.follow(paths);
+    },
+    log: silentLog,
+  });
+  own.follow(paths);
+  const swapAll = (): void => {
+    renameSync(path.join(outer, "app"), path.join(outer, "old"));
+    renameSync(path.join(outer, "next"), path.join(outer, "app"));
+  };
+  return { file, swap: { at, write, move, link, swapAll }, watcher: own, noticed: () => noticed };
+}
+
+function remove(folderOrFile: string): void {
+  rmSync(folderOrFile, { recursive: true });
+}
 
 /** Follows these paths, and waits until their watches are set up. */
 async function follow(

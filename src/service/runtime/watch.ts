@@ -7,6 +7,7 @@ import type { Log } from "../../core/telemetry/log.ts";
 import { isInside, toRealPath } from "../../core/transforms/source-boundary.ts";
 import { createLinkWatcher } from "./links.ts";
 import { createLook } from "./look.ts";
+import { readState } from "./snapshot.ts";
 
 /** Events come in bursts: an editor's rename, a checkout, a folder swap. They become one change. */
 const QUIET_MS = 60;
@@ -16,6 +17,12 @@ const DELETION_MS = QUIET_MS / 2;
 
 /** After a first change, it is not waited longer for a quiet moment: some editor may save all the time. */
 const MAX_WAIT_MS = 500;
+
+/** A file that was cut has to be as it is for this long: its second half may be written later. */
+const STILL_MS = 500;
+
+/** After this, such a file is used as it is. */
+const MAX_CUT_MS = 10 * STILL_MS;
 
 /** chokidar reads a file's state and watches it a moment later. A second check finds what changed in between. */
 const RECHECK_MS = 250;
@@ -29,10 +36,14 @@ const EXHAUSTED = ["ENOSPC", "EMFILE", "ENFILE"];
 export interface WatcherOptions {
   /** When the files in use were read, in milliseconds since the epoch. Older files count as unchanged. */
   since(): number;
+  /** Whether a file has changed since it was read; undefined, as by default: its times tell. */
+  isStale?(file: string): boolean | undefined;
   /** Called with the changed files and folders. */
   changed(files: string[]): void;
   /** Whether a changed file matters, beside the followed ones. Default: each in a followed folder. */
   isRelevant?(file: string): boolean;
+  /** Whether a file is shorter than the one in use, and may be the first half of the next. */
+  isCut?(file: string): boolean;
   /** The service's state folder. Changes in it are ignored, even if it is inside a followed folder. */
   stateDir?: string;
   log: Log;
@@ -51,7 +62,8 @@ export interface Watcher {
  * Calls `changed` once the followed paths have been quiet for a moment after a change. Changes during the set-up of a watch
  * are found too. If the system cannot watch any more, the files are polled.
  */
-export function createWatcher({ since, changed, isRelevant = () => true, stateDir, log }: WatcherOptions): Watcher {
+export function createWatcher(options: WatcherOptions): Watcher {
+  const { since, isStale, changed, isRelevant = () => true, isCut, stateDir, log } = options;
   const ignored = [isInstalled, leavesFolder, isState];
   let followed = new Set<string>();
   /** When files changed last that are no news: they were reported, or were missing when they were first followed. */
@@ -66,6 +78,8 @@ export function createWatcher({ since, changed, isRelevant = () => true, stateDi
     changed: reopenFor,
   });
   const changedFiles = new Set<string>();
+  /** What the changed files that were cut are like. */
+  const cut = new Map<string, string>();
   let quiet: NodeJS.Timeout | undefined;
   let firstAt: number | undefined;
   let recheck: NodeJS.Timeout | undefined;
@@ -150,16 +164,25 @@ export function createWatcher({ since, changed, isRelevant = () => true, stateDi
   }
 
   function scheduleChange(files: string[]): void {
-    for (const file of files) changedFiles.add(file);
+    for (const file of files) {
+      changedFiles.add(file);
+      if (isCut?.(file)) cut.set(file, readState(file).stamp);
+      else cut.delete(file);
+    }
     look.expect(files);
     clearTimeout(quiet);
     firstAt ??= performance.now();
-    quiet = setTimeout(report, Math.min(QUIET_MS, firstAt + MAX_WAIT_MS - performance.now()));
+    const [quietMs, maxMs] = cut.size > 0 ? [STILL_MS, MAX_CUT_MS] : [QUIET_MS, MAX_WAIT_MS];
+    quiet = setTimeout(report, Math.min(quietMs, firstAt + maxMs - performance.now()), firstAt + maxMs);
   }
 
-  function report(): void {
+  function report(lastAt: number): void {
+    // A file system may have told nothing of the second half.
+    const changing = [...cut].flatMap(([file, stamp]) => (readState(file).stamp === stamp ? [] : [file]));
+    if (changing.length > 0 && performance.now() < lastAt) return scheduleChange(changing);
     const files = [...changedFiles];
     changedFiles.clear();
+    cut.clear();
     firstAt = undefined;
     changed(files);
   }
@@ -200,7 +223,7 @@ export function createWatcher({ since, changed, isRelevant = () => true, stateDi
     if (isMissing(file)) return true;
     // A followed file was deleted before it could be watched. Another may be a link that leads nowhere.
     if (stats === undefined) return followed.has(file);
-    return isRecent(stats) && !stats.isDirectory();
+    return !stats.isDirectory() && (isStale?.(file) ?? isRecent(stats));
   }
 
   /** One that was deleted since the build began has changed its folder, which may be missing itself. */

@@ -172,6 +172,12 @@ function requireUnchanged(file: string, expected: string | null | undefined): vo
   ]);
 }
 
+/** The folders above a file. The nearest comes first. */
+export function parentsOf(file: string): string[] {
+  const parent = path.dirname(file);
+  return parent === file ? [] : [parent, ...parentsOf(parent)];
+}
+
 /** Whether a package manager has written it. */
 export function isInstalled(file: string): boolean {
   return /(?:^|[\\/])node_modules(?:[\\/]|$)/.test(file);

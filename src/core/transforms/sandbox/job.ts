@@ -11,6 +11,8 @@ export interface JobRequest {
   text: string;
   body: Buffer;
   timeoutMs: number;
+  /** The answer is not wanted any more. */
+  signal?: AbortSignal | undefined;
 }
 
 /** A request in the pool. */

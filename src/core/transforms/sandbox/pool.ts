@@ -289,7 +289,14 @@ function tick(state: State): void {
   }
   state.tickedAt = now;
   const tooLate = unavailable("The transform waited too long for its turn.");
-  for (const module of state.turns) refuse(state, module, tooLate, (job) => now - job.queuedAt > MAX_WAITING_MS);
+  for (const module of state.turns) {
+    refuse(
+      state,
+      module,
+      tooLate,
+      ({ queuedAt, signal }) => now - queuedAt > MAX_WAITING_MS || signal?.aborted === true,
+    );
+  }
   distribute(state);
   state.workers.replaceWorn();
 }

@@ -58,7 +58,7 @@ export function createSandbox({
   };
   return {
     prepare: () => state.pool.start(),
-    check: (bundle) => check(state, bundle),
+    check: (bundle, signal) => check(state, bundle, signal),
     run: (bundle, call) => run(state, bundle, call),
     status: (used = []) => ({
       ...state.pool.status(new Set(used.map(nameModule))),
@@ -72,7 +72,12 @@ export function createSandbox({
   };
 }
 
-async function check({ pool, checks, running, passed }: State, bundle: TransformBundle): Promise<ConfigProblem[]> {
+async function check(
+  { pool, checks, running, passed }: State,
+  bundle: TransformBundle,
+  signal: AbortSignal | undefined,
+): Promise<ConfigProblem[]> {
+  signal?.throwIfAborted();
   const module = nameModule(bundle);
   if (passed.has(module)) return [];
   const request: JobRequest = {
@@ -82,11 +87,14 @@ async function check({ pool, checks, running, passed }: State, bundle: Transform
     text: "",
     body: NO_BODY,
     timeoutMs: CHECK_TIMEOUT_MS,
+    signal,
   };
   // A call that hangs holds the processes of calls, and is not the fault of the module that is checked.
   const isHeld = running > 0 && pool.isHeld();
   const first = isHeld ? undefined : await runJob(pool, request);
+  signal?.throwIfAborted();
   const answer = first && first.kind !== "unavailable" ? first : await checks.run((own) => runJob(own, request));
+  signal?.throwIfAborted();
   if (answer.kind === "value") {
     if (passed.size >= MAX_PASSED) passed.clear();
     passed.add(module);

@@ -220,10 +220,12 @@ function tick(state: State, elapsedMs: number): void {
 
 function limitRunning(state: State): void {
   const running = state.queue.running();
-  const { limitMs, bundle } = running[0]!.job;
+  const { limitMs, bundle, signal } = running[0]!.job;
   const { graceMs } = running[0]!.group;
   const { memoryMb } = bundle.spec;
-  if (state.clock.age() > limitMs + graceMs) {
+  if (signal?.aborted) {
+    end(state, "timeout", "Nothing waits for the result any more.");
+  } else if (state.clock.age() > limitMs + graceMs) {
     end(state, "timeout", `The transform ran longer than ${limitMs} ms and could not be interrupted.`);
   } else if (state.memory.isExceeded(state.modules.size, memoryMb)) {
     end(state, "memory", `The transform needed far more memory than its ${memoryMb} MB.`);
