@@ -302,7 +302,7 @@ test("a save ends the build of a module that does not end", async () => {
 });
 
 test("what is saved together is used together, and no request fails while it is saved", async () => {
-  const { saves, ...found } = await runSaveStorm({ saves: 8, pauseMs: () => 40 + Math.random() * 150 });
+  const { saves, ...found } = await runSaveStorm({ saves: 12, pauseMs: () => 40 + Math.random() * 150 });
   service = found.service;
   expect(found).toMatchObject({ failed: 0, mixed: 0, last: saves });
 });

@@ -65,7 +65,6 @@ describe("a block is checked by its plugin's schema", () => {
 describe("a plugin that cannot be used is a problem of its entry", () => {
   test.each([
     ["cannot be found", undefined, "Cannot find module"],
-    ["does not parse", "export default {{", "Unexpected"],
     ["throws", 'throw new Error("not today");', "not today"],
     ["exports nothing", "export const a = 1;", "definePlugin"],
     ["has no name", "export default {};", "must have a name"],
@@ -290,10 +289,14 @@ test("where a package that is not installed would be is followed", async () => {
   expect((error as ConfigError).files).toContain(path.join(folder, "node_modules/later/package.json"));
 });
 
-test("a mistake in the syntax of a plugin has its place", async () => {
-  const [problem] = await problemsOf('{ plugins: ["./p.mjs"] }', 'export default {\n  name: "a",\n  channels: {{\n};');
-  expect(problem).toMatchObject({ key: "plugins[0]", file: path.join(folder, "p.mjs"), line: 3, column: 14 });
-  expect(problem?.message).toBe('The plugin "./p.mjs" cannot be used: Expected identifier but found "{".');
+test.each([
+  ["p.mjs", "Unexpected token '{'"],
+  ["p.ts", 'Expected identifier but found "{"'],
+])("a mistake in the syntax of %s has its place", async (name, mistake) => {
+  writeFileSync(path.join(folder, name), 'export default {\n  name: "a",\n  channels: {{\n};');
+  const { problems } = await read(`{ plugins: ["./${name}"] }`);
+  const message = `The plugin "./${name}" cannot be used: ${mistake}.`;
+  expect(problems).toEqual([{ key: "plugins[0]", message, file: path.join(folder, name), line: 3, column: 14 }]);
 });
 
 test("what its create throws is a problem of the block", async () => {

@@ -1,6 +1,8 @@
+import { execFile } from "node:child_process";
 import { statSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
+import { promisify } from "node:util";
 import { type ConfigProblem, messageOf } from "../errors.ts";
 import type { Plugin } from "../ports/plugin.ts";
 import { CLOCK_SLACK_MS, isInstalled } from "../shared/system/files.ts";
@@ -37,7 +39,7 @@ export async function loadPlugins(entries: unknown, baseDir: string, builtIn: Dr
     try {
       plugins.push(requirePlugin(await imported.exports));
     } catch (error) {
-      const { message, ...place } = explainImport(error, baseDir);
+      const { message, ...place } = await explainImport(error, { baseDir, files: imported.files });
       problems.push({
         ...place,
         key: `plugins[${index}]`,
@@ -147,14 +149,39 @@ function toImporter(baseDir: string): string {
   return path.join(baseDir, "config");
 }
 
-/** A mistake in the syntax of a file, as the compiler tells it: `/p/a.ts:3:13: ERROR: Expected …`. */
-const SYNTAX_ERROR = /^(.+):(\d+):(\d+): ERROR: (.+)$/m;
+interface FailedImport {
+  baseDir: string;
+  files: readonly string[];
+}
 
-function explainImport(error: unknown, baseDir: string): ConfigProblem {
+/** A mistake in the syntax of a file, as the compiler tells it: `/p/a.ts:3:13: ERROR: Expected …`. */
+const COMPILER_ERROR = /^(.+):(\d+):(\d+): ERROR: (.+)$/m;
+
+async function explainImport(error: unknown, { baseDir, files }: FailedImport): Promise<ConfigProblem> {
   const message = messageOf(error).replace(` imported from ${toImporter(baseDir)}`, "");
-  const [, file, line, column, text] = SYNTAX_ERROR.exec(message) ?? [];
-  if (file === undefined || text === undefined) return { message };
-  return { message: text, file, line: Number(line), column: Number(column) + 1 };
+  const [, file, line, column, text] = COMPILER_ERROR.exec(message) ?? [];
+  if (file !== undefined && text !== undefined) {
+    return { message: text, file, line: Number(line), column: Number(column) + 1 };
+  }
+  return { message, ...(error instanceof SyntaxError ? await findSyntaxError(files) : undefined) };
+}
+
+/** Most plugins have fewer files. */
+const MAX_CHECKED = 10;
+
+/** The place of a mistake in the syntax of a module that Node itself compiles: its error does not tell that to the program. */
+async function findSyntaxError(files: readonly string[]): Promise<Omit<ConfigProblem, "message"> | undefined> {
+  const own = files.filter((file) => !isInstalled(file)).slice(-MAX_CHECKED);
+  for (const file of own.toReversed()) {
+    const told = await promisify(execFile)(process.execPath, ["--check", file]).then(() => "", readErrorOutput);
+    const [, line, indent = ""] = /:(\d+)\n.*\n( *)\^/.exec(told) ?? [];
+    if (line !== undefined) return { file, line: Number(line), column: indent.length + 1 };
+  }
+  return undefined;
+}
+
+function readErrorOutput(error: { stderr?: string }): string {
+  return error.stderr ?? "";
 }
 
 function isCurrent({ files, startedAt }: ImportedModule): boolean {
