@@ -142,16 +142,33 @@ export interface ConfigProblem {
   excerpt?: string;
 }
 
+/** A problem before it has its place. */
+export interface FoundProblem extends ConfigProblem {
+  /** Another key of the configuration that the message names, by the key or by `text`. Its place is added to the message. */
+  other?: { key: string; text?: string };
+}
+
+/** Where files may appear that become parts of a configuration. */
+export interface PartPlaces {
+  /** Absolute. They may not exist. */
+  folders: string[];
+  /** Whether a file there is a part. */
+  isPart(file: string): boolean;
+}
+
 /** All problems of a configuration that cannot be used, reported together. */
 export class ConfigError extends Error {
   override name = "ConfigError";
   readonly problems: ConfigProblem[];
   /** Files that were read or looked for, and that the problems are in, absolute: a change of one may fix them. */
   readonly files: string[];
+  /** Where a new file may fix them. */
+  readonly parts: PartPlaces | undefined;
 
-  constructor(problems: ConfigProblem[], files: string[] = []) {
+  constructor(problems: ConfigProblem[], files: string[] = [], parts?: PartPlaces) {
     super(problems.map(toSentence).join("\n"));
     this.problems = problems;
+    this.parts = parts;
     this.files = [...files, ...problems.flatMap(({ file }) => file ?? [])];
   }
 }

@@ -71,7 +71,13 @@ function check(
 
 export function createMcp(
   { url, private: isPrivate, headers, command = [], env = {} }: McpOptions,
-  { name, baseDir, stateDir, log }: Pick<DriverContext, "name" | "baseDir" | "stateDir"> & { log?: Log },
+  {
+    name,
+    baseDir,
+    configDir = baseDir,
+    stateDir,
+    log,
+  }: Pick<DriverContext, "name" | "baseDir" | "configDir" | "stateDir"> & { log?: Log },
 ): ToolSet {
   const connection = url === undefined ? undefined : openConnection({ baseUrl: url, private: isPrivate });
   const send = connection && limitAnswers(readAnswers(connection));
@@ -101,7 +107,7 @@ export function createMcp(
             onStart: (program) => (stderr = program.stderrTail),
           }),
   });
-  const accepted = readLockedCalls(baseDir, name);
+  const accepted = readLockedCalls(configDir, name);
   return {
     name,
     calls: accepted.calls.map((locked) => ({ ...toToolCall(name, locked, client), address: url ?? place })),

@@ -14,7 +14,8 @@ import {
   withoutUndefined,
 } from "../../core/shared/json.ts";
 import { REDACTED, redactAddress } from "../../core/shared/secret.ts";
-import { readConfigFile, resolveUserConfig } from "../../core/config/load.ts";
+import { resolveUserConfig } from "../../core/config/load.ts";
+import { readConfigFile } from "../../core/config/read-parts.ts";
 import { parseSource } from "../../core/config/parse/source.ts";
 import { isPresetPath, type PresetPlace, readPreset } from "../../core/config/presets/file.ts";
 import { resolveReferences } from "../../core/config/references.ts";

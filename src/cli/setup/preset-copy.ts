@@ -115,9 +115,10 @@ function planCopy(
   };
 
   const mappings = mailboxesFor(read, hooks).flatMap((mailbox) => {
-    const asUsed = { ...preset, with: given, key: use?.key ?? "hooks.presets" };
-    const { parameters, findings } = resolveParameters(read.preset, asUsed, mailbox?.settings);
-    if (findings.length > 0) {
+    const asUsed = { with: given, key: use?.key ?? "hooks.presets" };
+    const { parameters, findings } = resolveParameters(read.preset, asUsed, { mailbox: mailbox?.settings });
+    // A use was checked with the values of its references, whose texts may not fit.
+    if (!use && findings.length > 0) {
       throw new ConfigError(findings.map(({ key, message }) => ({ file: target.file, key, message })));
     }
     return fillMappings(read.preset, parameters, { readFile, mailbox }).map(({ id, value }) =>

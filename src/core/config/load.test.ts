@@ -35,6 +35,7 @@ test("an empty configuration is all defaults, beside its file", async () => {
   expect(config).toEqual({
     file,
     baseDir: folder,
+    parts: [],
     gateway: { host: "127.0.0.1", port: 18_790, role: "all", token: undefined, trustedProxies: [] },
     hooks: {
       enabled: false,

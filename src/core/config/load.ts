@@ -1,23 +1,24 @@
 import { existsSync, statSync } from "node:fs";
 import path from "node:path";
 import { isDeepStrictEqual } from "node:util";
-import { ConfigError, type ConfigProblem, messageOf } from "../errors.ts";
-import { readRegularFile } from "../shared/system/files.ts";
-import { appendSegment, isObject, isWithin, readPath, type Segment, toObject } from "../shared/json.ts";
-import { toChannelName } from "../shared/channel-names.ts";
+import { ConfigError, type ConfigProblem, type FoundProblem, type PartPlaces } from "../errors.ts";
+import { appendSegment, isObject, isWithin, readOwn, readPath, type Segment, toKeyPath } from "../shared/json.ts";
+import type { Origin } from "./merge.ts";
 import { parseSource, type Source } from "./parse/source.ts";
+import { createPlaces } from "./places.ts";
 import { type Drivers, loadPlugins } from "./plugins.ts";
 import { loadPresets, toOrigin } from "./presets/load-presets.ts";
-import { hideValues, type References, resolveReferences, withReferences } from "./references.ts";
+import { readConfigFile, readParts } from "./read-parts.ts";
+import { type Reference, type References, withReferences } from "./references.ts";
 import { type ConfigLocation, resolveConfig } from "./resolve.ts";
 import type { Finding } from "./rules/finding.ts";
 import { applyRules } from "./rules/rules.ts";
-import { findForeignReferences, findOddSecrets, findOpenFiles } from "./rules/secrets.ts";
+import { findOddSecrets, findOpenFiles } from "./rules/secrets.ts";
 import { checkConfigSchema } from "./schema/blocks.ts";
 import type { UserConfig, ValidConfig } from "./schema/generated.ts";
 import { type SchemaProblem, toConfigProblem } from "./schema/problems.ts";
-import { readSchema } from "./schema/validator.ts";
 import type { ResolvedConfig } from "./resolved-config.ts";
+import { setAt, typeReferences } from "./typed-references.ts";
 
 const FILE_NAMES = ["webhooks.json5", "webhooks.jsonc", "webhooks.yaml", "webhooks.yml", "webhooks.json"];
 
@@ -68,9 +69,15 @@ export interface ReadConfig {
   /** Whether one of the problems is about this block. `key`, `file`: where it is, also for a block of a preset. */
   isRefused(block: { key: string; file?: string }): boolean;
   /** Adds file and position to a problem that was found later. */
-  place(problem: ConfigProblem): ConfigProblem;
+  place(problem: FoundProblem): ConfigProblem;
+  /** The folder that the paths of a driver's block are relative to, absolute. `key`: that of the block. */
+  folderOf(key: string): string;
+  /** Where a key is written. */
+  originOf(key: string): Origin;
   /** Every file that was read, or looked for, absolute: what to watch. */
   files: string[];
+  /** Where more files of the configuration may appear. */
+  parts: PartPlaces;
 }
 
 export interface ConfigReader {
@@ -110,44 +117,30 @@ export function createConfigReader(builtIn: Drivers): ConfigReader {
   return reader;
 }
 
-const MAX_CONFIG_BYTES = 8 * 1024 * 1024;
-
-/** The text of a configuration file. Throws a `ConfigError` if it cannot be read. */
-export function readConfigFile(file: string): string {
-  try {
-    return readRegularFile(file, MAX_CONFIG_BYTES).toString("utf8");
-  } catch (error) {
-    throw new ConfigError([{ file, message: `The file cannot be read: ${messageOf(error)}.` }]);
-  }
-}
-
 export interface CheckOptions extends ConfigLocation, References {
   /** Where the keys are in the file. */
   source?: Source;
 }
 
 async function checkConfig(whole: unknown, options: CheckOptions, builtIn: Drivers): Promise<ReadConfig> {
-  const { file, source } = options;
-  const written = withoutExtensions(whole);
-  const { value, references, problems: unresolved, files } = resolveReferences(written, options);
-  const plugins = await loadPlugins(isObject(value) ? value["plugins"] : undefined, options.baseDir, builtIn);
+  const { file } = options;
+  const read = readParts(whole, options);
+  const { sources, unresolved } = read;
+  const { value, references, find } = read.merged;
+  const places = createPlaces(read, options);
+  const plugins = await loadPlugins(readOwn(value, "plugins"), options.baseDir, builtIn);
   const { drivers } = plugins;
+  const files = [...read.files, ...plugins.files];
 
-  const sources = new Map(file !== undefined && source ? [[file, source]] : []);
-  const placeAll = (problems: ConfigProblem[]): ConfigProblem[] =>
-    problems.map((problem) => locate(hideValues(problem, references), sources, file)).toSorted(byPlace(file));
-
-  dropEmptySections(value);
-  renameChannels(value);
-  const { unknown, invalid } = checkSchema(value, drivers, plugins.problems);
-  const foreign = findForeignReferences(written);
-  const odd = [...(source?.warnings ?? []), ...findOddSecrets(value)];
-  const passable = [...(source?.duplicates ?? []), ...unresolved, ...foreign, ...without(unknown, unresolved)];
+  const { unknown, invalid } = checkSchema(value, drivers, { missing: plugins.problems, references });
+  const odd = [...read.warnings, ...findOddSecrets(value)];
+  const passable = [...read.problems, ...unresolved, ...without(unknown, unresolved)];
   if (!isValid(value, invalid)) {
-    throw new ConfigError(placeAll([...passable, ...without(invalid, unresolved)]), [...files, ...plugins.files]);
+    const problems = places.placeAll([...passable, ...without(invalid, unresolved)]);
+    throw new ConfigError(problems, [...sources.keys(), ...files], read.parts);
   }
 
-  const config = resolveConfig(value, options, drivers);
+  const config = resolveConfig(value, { ...options, find, parts: read.partFiles }, drivers);
   for (const own of references.length > 0 ? config.hooks.mappings : []) {
     own.written = withReferences(own.mapping, (name) => appendSegment(own.key, name), references);
   }
@@ -155,24 +148,28 @@ async function checkConfig(whole: unknown, options: CheckOptions, builtIn: Drive
   for (const [presetFile, presetSource] of presets.sources) sources.set(presetFile, presetSource);
   config.hooks.mappings.push(...presets.mappings);
   config.hooks.reads.push(...presets.reads);
-  const found = [...presets.findings, ...applyRules(config, drivers)];
+  const folderOf = (key: string): string => find(`${key}.kind`).baseDir;
+  const found = [...presets.findings, ...applyRules(config, drivers, folderOf)];
   const raised = [...passable, ...ofLevel("error", found)];
   const findings = found.map((finding) => toOrigin(finding, presets.origins));
+  /** A key of the configuration is in one of its files. */
+  const scopeOf = (of: string | undefined): string | undefined => (places.isOwn(of) ? file : of);
   return {
     config,
     drivers,
-    problems: placeAll([...passable, ...without(ofLevel("error", findings), unresolved)]),
-    warnings: placeAll([
+    problems: places.placeAll([...passable, ...without(ofLevel("error", findings), unresolved)]),
+    warnings: places.placeAll([
       ...odd,
-      ...findOpenFiles(references, options.baseDir),
+      ...findOpenFiles(references, (key) => find(key).baseDir),
       ...without(ofLevel("warning", findings), unresolved),
     ]),
     isRefused: (block) =>
-      raised.some(
-        (problem) => (problem.file ?? file) === (block.file ?? file) && isWithin(problem.key ?? "", block.key),
-      ),
-    place: (problem) => locate(hideValues(toOrigin(problem, presets.origins), references), sources, file),
-    files: [...sources.keys(), ...presets.files, ...files, ...plugins.files],
+      raised.some((problem) => scopeOf(problem.file) === scopeOf(block.file) && isWithin(problem.key ?? "", block.key)),
+    place: (problem) => places.place(toOrigin(problem, presets.origins)),
+    folderOf,
+    originOf: find,
+    files: [...sources.keys(), ...presets.files, ...files],
+    parts: read.parts,
   };
 }
 
@@ -193,39 +190,6 @@ export function resolveUserConfig(
 
 const NO_DRIVERS: Drivers = { agents: {}, channels: {}, mailSources: {}, tools: {}, providers: {}, vendors: {} };
 
-/** Keys `x-…` at the top are for the author: a place for the anchors of YAML. */
-function withoutExtensions(whole: unknown): unknown {
-  if (!isObject(whole)) return whole;
-  return Object.fromEntries(Object.entries(whole).filter(([key]) => !key.startsWith("x-")));
-}
-
-/** In YAML a section is null if all that it holds are comments. `schema`: of the value. Looks at two levels. */
-function dropEmptySections(value: unknown, schema?: unknown): void {
-  for (const [key, part] of Object.entries(toObject(value))) {
-    const own = (): unknown => readPath(schema ?? readSchema("config.base"), ["properties", key]);
-    if (part === null && isSection(own())) removeKey(value, [key]);
-    else if (!schema && isObject(part) && Object.values(part).includes(null)) dropEmptySections(part, own());
-  }
-}
-
-/** A list or an object. */
-function isSection(schema: unknown): boolean {
-  const { type, $ref = "" } = toObject(schema);
-  return [type].flat().some((name) => name === "object" || name === "array") || /agent|channels/.test(String($ref));
-}
-
-/** Gives the blocks of channels their usual names. A second block for a channel stays, and is an unknown key. */
-function renameChannels(value: unknown): void {
-  const channels = readPath(value, ["channels"]);
-  if (!isObject(channels)) return;
-  for (const [written, block] of Object.entries(channels)) {
-    const name = toChannelName(written);
-    if (Object.hasOwn(channels, name)) continue;
-    channels[name] = block;
-    delete channels[written];
-  }
-}
-
 /**
  * Fills in the defaults, and finds what does not fit the schema. Unknown keys are removed, so that the rest can be checked
  * further. If a plugin is missing, the blocks of drivers are not checked.
@@ -233,13 +197,14 @@ function renameChannels(value: unknown): void {
 function checkSchema(
   value: unknown,
   drivers: Drivers,
-  missing: ConfigProblem[] = [],
+  { missing = [], references = [] }: { missing?: ConfigProblem[]; references?: readonly Reference[] } = {},
 ): Record<"unknown" | "invalid", ConfigProblem[]> {
   const find = (): SchemaProblem[] => checkConfigSchema(value, missing.length === 0 ? drivers : undefined);
-  const found = find();
+  const set = (segments: readonly Segment[], typed: unknown): void => setAt(value, segments, typed);
+  const found = typeReferences(references, { find, keyOf: toKeyPath, set });
   const unknown = found.filter((problem) => problem.unknown);
   for (const { segments } of unknown) removeKey(value, segments);
-  const invalid = unknown.length === 0 ? found : find();
+  const invalid = unknown.length === 0 ? found : typeReferences(references, { find, keyOf: toKeyPath, set });
   return { unknown: unknown.map(toConfigProblem), invalid: [...missing, ...invalid.map(toConfigProblem)] };
 }
 
@@ -253,36 +218,18 @@ function isValid(_value: unknown, problems: ConfigProblem[]): _value is ValidCon
 }
 
 /** Leaves out what is about a key with an unresolved reference, or about a block that holds one. */
-function without(problems: ConfigProblem[], unresolved: ConfigProblem[]): ConfigProblem[] {
+function without(problems: FoundProblem[], unresolved: ConfigProblem[]): FoundProblem[] {
   return problems.filter(
     ({ key = "" }) => !unresolved.some(({ key: other = "" }) => isWithin(key, other) || isWithin(other, key)),
   );
 }
 
 /** Problems without repeats: a value that a preset hands on is checked again where it arrives. */
-function ofLevel(level: Finding["level"], findings: Finding[]): ConfigProblem[] {
+function ofLevel(level: Finding["level"], findings: Finding[]): FoundProblem[] {
   const problems = findings
     .filter((finding) => finding.level === level)
-    .map(({ file, key, message }) => ({ file, key, message }));
+    .map(({ file, key, message, other }) => ({ file, key, message, ...(other && { other }) }));
   return problems.filter(
     (problem, index) => problems.findIndex((other) => isDeepStrictEqual(other, problem)) === index,
   );
-}
-
-/** Adds the file, by default the configuration's own, and the position of the key there. */
-function locate(
-  problem: ConfigProblem,
-  sources: ReadonlyMap<string, Source>,
-  configFile: string | undefined,
-): ConfigProblem {
-  const file = problem.file ?? configFile;
-  return { ...problem, file, ...sources.get(file ?? "")?.locate(problem.key ?? "") };
-}
-
-/** In reading order: the configuration's own file first, each from top to bottom. */
-export function byPlace(first: string | undefined) {
-  return (one: ConfigProblem, other: ConfigProblem): number =>
-    Number(one.file !== first) - Number(other.file !== first) ||
-    (one.line ?? 0) - (other.line ?? 0) ||
-    (one.column ?? 0) - (other.column ?? 0);
 }

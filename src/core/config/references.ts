@@ -99,7 +99,7 @@ export function withReferences<Fields extends object>(
   function restore(parent: object, name: Segment, key: string): void {
     const value = readOwn(parent, name);
     const written = texts.get(key);
-    if (typeof value === "string" && written !== undefined) Reflect.set(parent, name, written);
+    if (written !== undefined) return void Reflect.set(parent, name, written);
     if (typeof value !== "object" || value === null) return;
     const names: Segment[] = Array.isArray(value) ? [...value.keys()] : Object.keys(value);
     for (const child of names) restore(value, child, appendSegment(key, child));
@@ -110,7 +110,7 @@ export function withReferences<Fields extends object>(
 const MIN_HIDDEN = 4;
 
 /** The problem with references in place of their values, which may be secret. */
-export function hideValues(problem: ConfigProblem, references: Reference[]): ConfigProblem {
+export function hideValues<Problem extends ConfigProblem>(problem: Problem, references: Reference[]): Problem {
   const { key = "" } = problem;
   const quoted = references.filter(
     (reference) =>

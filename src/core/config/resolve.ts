@@ -1,4 +1,5 @@
 import path from "node:path";
+import type { Origin } from "./merge.ts";
 import { toSecrets } from "../shared/secret.ts";
 import { toChannelName } from "../shared/channel-names.ts";
 import { trimSlashes } from "../shared/text/text.ts";
@@ -26,12 +27,16 @@ export interface ConfigLocation {
   baseDir: string;
   /** The address of a tunnel. */
   hooksUrl?: string;
+  /** Where a key is written. Default: in `file`. */
+  find?(key: string): Pick<Origin, "file" | "baseDir" | "transformsDir">;
+  /** The files that it includes, absolute. */
+  parts?: string[];
 }
 
 /** Brings a valid configuration into the form that the code uses. The presets' mappings are added later. */
 export function resolveConfig(
   valid: ValidConfig,
-  { file, baseDir, hooksUrl }: ConfigLocation,
+  { file, baseDir, hooksUrl, find = () => ({ file, baseDir, transformsDir: undefined }), parts = [] }: ConfigLocation,
   drivers: Drivers,
 ): ResolvedConfig {
   const { auth, mcp, ...gateway } = valid.gateway;
@@ -41,6 +46,7 @@ export function resolveConfig(
   return {
     file,
     baseDir,
+    parts,
     gateway: {
       ...gateway,
       token: auth?.token?.trim(),
@@ -48,7 +54,7 @@ export function resolveConfig(
       hooksUrl: hooksUrl ?? publicUrl,
       mcp: mcp && resolveMcp(mcp),
     },
-    hooks: resolveHooks(valid.hooks, { file, baseDir, vendors: drivers.vendors }),
+    hooks: resolveHooks(valid.hooks, { find, baseDir, vendors: drivers.vendors }),
     agents: resolveAgents(valid.agents),
     ...splitChannels(valid.channels),
     channelNames: [...new Set([...Object.keys(drivers.channels), ...Object.keys(valid.channels)])],
@@ -137,7 +143,7 @@ function toAudience(value: unknown): ChannelRules["audience"] {
 
 function resolveHooks(
   hooks: ValidConfig["hooks"],
-  { file, ...search }: Pick<ConfigLocation, "file"> & PresetSearch,
+  { find, ...search }: Required<Pick<ConfigLocation, "find">> & PresetSearch,
 ): ResolvedConfig["hooks"] {
   const { baseDir } = search;
   const { bodyTimeoutSeconds, dedupeWindow, ...rest } = hooks;
@@ -154,13 +160,23 @@ function resolveHooks(
     redact: hooks.redact.map(toKeys),
     presets: hooks.presets.map((entry, index) => {
       const { use, with: values = {} } = typeof entry === "string" ? { use: entry } : entry;
-      return { ...locatePreset(use, search), with: values, key: `hooks.presets[${index}]` };
+      const key = `hooks.presets[${index}]`;
+      const { file, ...own } = find(key);
+      return {
+        ...locatePreset(use, search),
+        with: values,
+        file,
+        key,
+        transformsDir: own.transformsDir ?? transformsDir,
+      };
     }),
     transformsDir,
     transformRoots: hooks.transformRoots.map((folder) => path.resolve(baseDir, folder)),
     mappings: hooks.mappings.map((mapping, index) => {
       const id = mapping.id ?? `mapping-${index}`;
-      return { mapping, id, file, key: `hooks.mappings[${index}]`, transformsDir, baseDir };
+      const key = `hooks.mappings[${index}]`;
+      const { file, ...own } = find(key);
+      return { mapping, id, file, key, transformsDir: own.transformsDir ?? transformsDir, baseDir: own.baseDir };
     }),
     reads: [],
     mail: resolveMailboxes(hooks.mail),

@@ -12,9 +12,9 @@ export interface MappingSource {
   preset?: string;
   /** Its `sessionKey` is the preset's own, which no request chooses. */
   hasOwnKey?: boolean;
-  /** The file it is written in, absolute: the configuration's or a preset's; undefined for a program's own object. */
+  /** The file it is written in, absolute: the configuration's, a part's or a preset's; undefined for a program's own object. */
   file: string | undefined;
-  /** Dotted path of the mapping in that file: `hooks.mappings[0]`. */
+  /** Dotted path of the mapping in the configuration, with that of all parts, or in the preset's file: `hooks.mappings[0]`. */
   key: string;
   /** Folder that `transform.module` is looked up in, absolute. */
   transformsDir: string;
@@ -43,8 +43,12 @@ export interface AllowedModel {
 
 export interface PresetUse extends PresetPlace {
   with: Record<string, unknown>;
-  /** Dotted path of the entry in the configuration's file. */
+  /** The file it is written in, absolute; undefined for a program's own object. */
+  file: string | undefined;
+  /** Dotted path of the entry in the configuration. */
   key: string;
+  /** Folder that `transform.module` in `with` is looked up in, absolute. */
+  transformsDir: string;
 }
 
 type ValidHooks = ValidConfig["hooks"];
@@ -165,6 +169,8 @@ export interface ResolvedConfig {
   file: string | undefined;
   /** Folder that relative paths were resolved against. */
   baseDir: string;
+  /** The files that it includes, absolute, in their order. */
+  parts: string[];
   gateway: Omit<ValidConfig["gateway"], "auth" | "mcp"> & {
     token: string | undefined;
     /** Without a slash at the end. */

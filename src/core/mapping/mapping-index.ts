@@ -1,5 +1,5 @@
 import type { MappingSource } from "../config/resolved-config.ts";
-import type { ConfigProblem } from "../errors.ts";
+import type { FoundProblem } from "../errors.ts";
 import { ANY_CREDENTIAL, BUILT_IN_HOOKS, type BuiltInHook, type HookRequest, isSender } from "../types.ts";
 import type { CompiledAnswer } from "./answer.ts";
 import type { CompiledMapping } from "./compile.ts";
@@ -107,7 +107,7 @@ function findFailing({ match }: CompiledMapping, request: HookRequest): string |
 }
 
 /** A warning for each mapping that no request can reach, because an earlier one takes everything it would match. */
-export function findShadowed(mappings: readonly CompiledMapping[]): ConfigProblem[] {
+export function findShadowed(mappings: readonly CompiledMapping[]): FoundProblem[] {
   return mappings.flatMap((mapping, index) => {
     const shadow = findShadow(mapping, mappings.slice(0, index));
     return shadow ? [toShadowWarning(mapping.source, shadow.source)] : [];
@@ -143,12 +143,13 @@ function hasAll(fields: Record<string, unknown>, wanted: Record<string, unknown>
   return Object.entries(wanted).every(([name, value]) => JSON.stringify(fields[name]) === JSON.stringify(value));
 }
 
-function toShadowWarning(source: MappingSource, shadow: MappingSource): ConfigProblem {
+function toShadowWarning(source: MappingSource, shadow: MappingSource): FoundProblem {
   const { file, key, mapping } = source.preset === undefined ? source : shadow;
   const message =
     `The mapping "${source.id}" can never be reached: "${shadow.id}" comes first ` +
     `and takes every request that it would match. ${toRemedy(source, shadow)}`;
-  return { file, key: mapping.match ? `${key}.match` : key, message };
+  const other = shadow.preset === undefined ? { key: shadow.key, text: `"${shadow.id}"` } : undefined;
+  return { file, key: mapping.match ? `${key}.match` : key, message, ...(other && { other }) };
 }
 
 /** A preset's mapping always comes after the configuration's own. */

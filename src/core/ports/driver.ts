@@ -33,8 +33,10 @@ export interface OptionProblem {
 export interface DriverContext {
   /** The name of the block: a provider's (the part of a model before the slash), a channel's, a tool set's, `source` for mail. */
   name: string;
-  /** Folder that relative paths in the options are resolved against, absolute. */
+  /** Folder that relative paths in the options are resolved against, absolute: that of the file with the block. */
   baseDir: string;
+  /** Folder of the configuration, which can include that file, absolute. Default: `baseDir`. */
+  configDir?: string;
   /** Folder for temporary files, absolute. It may not exist yet. Files that a killed service leaves there are removed at its next start. */
   tempDir: string;
   /** Folder for what a driver keeps between starts, absolute. It may not exist yet. */

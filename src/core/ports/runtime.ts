@@ -1,6 +1,6 @@
 import type { Drivers } from "../config/plugins.ts";
 import type { MailSettings, ResolvedConfig } from "../config/resolved-config.ts";
-import type { ConfigProblem } from "../errors.ts";
+import type { ConfigProblem, FoundProblem, PartPlaces } from "../errors.ts";
 import type { Authenticators } from "../ingress/authenticators.ts";
 import type { RunLimits } from "../journal/journal.ts";
 import type { MappingIndex } from "../mapping/mapping-index.ts";
@@ -31,8 +31,12 @@ export interface Runtime extends Pick<ResolveOptions, "readMail"> {
   mappings: MappingIndex;
   limits: RunLimits;
   warnings: ConfigProblem[];
+  /** Adds file and position to a problem that was found later. */
+  place(problem: FoundProblem): ConfigProblem;
   /** Files and folders that are watched for changes. */
   files: string[];
+  /** Where files may appear that become parts of the configuration. */
+  parts: PartPlaces;
 }
 
 export interface Mailbox {

@@ -2,11 +2,12 @@ import { existsSync, lstatSync, readdirSync, readlinkSync, statSync } from "node
 import path from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import type { ChannelDriver } from "../../core/ports/channel.ts";
-import { byPlace, type ReadConfig } from "../../core/config/load.ts";
+import type { ReadConfig } from "../../core/config/load.ts";
+import { byPlace } from "../../core/config/places.ts";
 import { staticText } from "../../core/config/rules/finding.ts";
 import { listReplies } from "../../core/config/rules/mappings.ts";
 import type { MappingSource, ResolvedConfig } from "../../core/config/resolved-config.ts";
-import { codeOf, ConfigError, type ConfigProblem, messageOf } from "../../core/errors.ts";
+import { codeOf, ConfigError, type ConfigProblem, type FoundProblem, messageOf } from "../../core/errors.ts";
 import { createAuthenticators } from "../../core/ingress/authenticators.ts";
 import { type CompiledMapping, compileMapping, toRunLimits } from "../../core/mapping/compile.ts";
 import { createMappingIndex, findShadowed, isBuiltInHook } from "../../core/mapping/mapping-index.ts";
@@ -56,7 +57,7 @@ export async function buildRuntime({
 }: BuildOptions): Promise<Runtime> {
   const read = await load();
   const { config, drivers } = read;
-  const place = (problem: ConfigProblem): ConfigProblem => (problem.line === undefined ? read.place(problem) : problem);
+  const place = (problem: FoundProblem): ConfigProblem => (problem.line === undefined ? read.place(problem) : problem);
   const { problems: refused, senders, ...opened } = await openDrivers(read, { log, refreshTokens });
   const credentials = new Map(
     senders.flatMap(({ credential, mappings }) => mappings.map((source) => [source, credential])),
@@ -95,7 +96,7 @@ export async function buildRuntime({
     (problem, index, all) => all.findIndex((other) => isDeepStrictEqual(other, problem)) === index,
   );
   const files = [...read.files, ...built.flatMap((mapping) => mapping.files), ...listLockFiles(opened.tools, config)];
-  if (problems.length > 0) throw new ConfigError(problems.toSorted(byPlace(config.file)), files);
+  if (problems.length > 0) throw new ConfigError(problems.toSorted(byPlace(config.file)), files, read.parts);
 
   const mappings = built.flatMap(({ mapping }) => mapping ?? []);
   const slow = senders.flatMap(findSlowTransforms);
@@ -128,6 +129,8 @@ export async function buildRuntime({
     limits: toRunLimits(mappings),
     warnings: [...read.warnings, ...[...findCrowdedFolder(config), ...warnings].map(place)],
     files: [...new Set(files)],
+    parts: read.parts,
+    place,
   };
 }
 

@@ -115,6 +115,8 @@ function toSources({ config, drivers }: Loaded, { mappings = [], presets = [] }:
     return {
       ...locatePreset(toText(use), { baseDir: config.baseDir, vendors: drivers.vendors }),
       with: toObject(values),
+      file: config.file,
+      transformsDir,
       key: `hooks.presets[${index}]`,
     };
   });

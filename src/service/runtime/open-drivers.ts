@@ -6,7 +6,7 @@ import type { ChannelDriver } from "../../core/ports/channel.ts";
 import type { ReadConfig } from "../../core/config/load.ts";
 import type { Auth, MappingInput } from "../../core/config/schema/generated.ts";
 import type { MappingSource, PresetReads } from "../../core/config/resolved-config.ts";
-import { type ConfigProblem, DriverError, messageOf } from "../../core/errors.ts";
+import { type ConfigProblem, DriverError, type FoundProblem, messageOf } from "../../core/errors.ts";
 import type { Sender } from "../../core/ingress/signature-authenticator.ts";
 import { compileTemplate } from "../../core/mapping/template/template.ts";
 import type { MailAccount } from "../../core/ports/mail-source.ts";
@@ -24,15 +24,15 @@ interface OpenDrivers extends Pick<Runtime, "agent" | "channels" | "tools" | "ma
   /** One for each hook and distinct `auth`. */
   senders: OpenSender[];
   /** The blocks whose drivers could not be made, for a reason that is no problem of the configuration yet. */
-  problems: ConfigProblem[];
+  problems: FoundProblem[];
 }
 
 /** Makes the drivers that a configuration names. */
 export async function openDrivers(
-  { config, drivers, isRefused }: ReadConfig,
+  { config, drivers, isRefused, folderOf }: ReadConfig,
   { log, refreshTokens }: Pick<DriverContext, "log" | "refreshTokens">,
 ): Promise<OpenDrivers> {
-  const problems: ConfigProblem[] = [];
+  const problems: FoundProblem[] = [];
   const agents = new Map<string, AgentDriver>();
   for (const [name, { kind, ...options }] of Object.entries(config.agents.providers)) {
     const agent = await open(drivers.agents[kind], { key: appendSegment("agents.providers", name), name, options });
@@ -51,7 +51,11 @@ export async function openDrivers(
     const source = await open(drivers.mailSources[kind], { key, name: settings.name, options });
     const same = source && mailboxes.find((other) => other.source.mailbox === source.mailbox);
     if (same)
-      problems.push({ key, message: `This is also the mailbox of ${same.settings.key}. List its folders there.` });
+      problems.push({
+        key,
+        message: `This is also the mailbox of ${same.settings.key}. List its folders there.`,
+        other: { key: same.settings.key },
+      });
     else if (source) mailboxes.push({ settings, source });
   }
   const channels = new Map<string, ChannelDriver>();
@@ -119,7 +123,8 @@ export async function openDrivers(
       const { baseDir, store } = config;
       return await definition?.create(given, {
         name,
-        baseDir,
+        baseDir: folderOf(key),
+        configDir: baseDir,
         tempDir: toTempDir(store),
         stateDir: path.join(store.path, toFolderName(key)),
         log,

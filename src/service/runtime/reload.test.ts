@@ -123,5 +123,7 @@ function toRuntime(generation: number, { folder = "", files = [] as string[], co
   const config = { baseDir: folder, gateway: {}, store: {}, log: {}, ...written };
   const readAt = Date.now();
   const agent = { close: vi.fn() };
-  return { generation, readAt, config, files, warnings: [], agent, tools: { close: vi.fn() } } as never;
+  const parts = { folders: [], isPart: () => false };
+  const place = (problem: object) => problem;
+  return { generation, readAt, config, files, parts, place, warnings: [], agent, tools: { close: vi.fn() } } as never;
 }

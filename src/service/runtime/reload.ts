@@ -81,8 +81,10 @@ export function createReloader({ current, build, watch, replaced, refused, telem
   const watcher = watch
     ? createWatcher({ since: () => readAt, isStale, isCut, changed: onChange, isRelevant, stateDir, log })
     : undefined;
-  watcher?.follow(first.files);
-  let followed = first.files;
+  /** Folders of the last configuration that could be read. */
+  let { parts } = first;
+  let followed = [...first.files, ...parts.folders];
+  watcher?.follow(followed);
   logWarnings(first);
 
   return {
@@ -123,11 +125,12 @@ export function createReloader({ current, build, watch, replaced, refused, telem
         ...next,
         // The role changes only at the next start, for requests and execution together.
         config: { ...next.config, gateway: { ...next.config.gateway, role: first.config.gateway.role } },
-        warnings: [...next.warnings, ...findRestartRequired(first.config, next.config)],
+        warnings: [...next.warnings, ...findRestartRequired(first.config, next)],
       };
       failure = undefined;
       failures = 0;
-      follow(runtime.files);
+      parts = runtime.parts;
+      follow([...runtime.files, ...parts.folders]);
       const cause = { changed, ms: Date.now() - startedAt };
       replaced(runtime, cause);
       activity.reloaded(true);
@@ -135,10 +138,15 @@ export function createReloader({ current, build, watch, replaced, refused, telem
       logWarnings(runtime);
     } catch (error) {
       if (closed) throw error;
-      const { problems, files } = error instanceof ConfigError ? error : new ConfigError([{ message: String(error) }]);
+      const {
+        problems,
+        files,
+        parts: places = parts,
+      } = error instanceof ConfigError ? error : new ConfigError([{ message: String(error) }]);
       // New files too: a change there may fix the problems. A folder in place of a file may be large.
       const others = files.filter((file) => statIfAny(file)?.isDirectory() !== true);
-      follow([...new Set([...current().files, ...others])], { polls: true });
+      parts = places;
+      follow([...new Set([...current().files, ...others, ...parts.folders])], { polls: true });
       failure = { at: Date.now(), problems };
       activity.reloaded(false);
       for (const problem of problems) {
@@ -165,10 +173,11 @@ export function createReloader({ current, build, watch, replaced, refused, telem
   }
 
   /**
-   * In the folder of the transforms: modules, because a new one can change what an import means. JSON only if it was read, or
-   * if it could be what the last build did not find. Samples are not served.
+   * A part of the configuration. In the folder of the transforms: modules, because a new one can change what an import means.
+   * JSON only if it was read, or if it could be what the last build did not find. Samples are not served.
    */
   function isRelevant(file: string): boolean {
+    if (parts.isPart(file)) return true;
     if (/\.samples(\/|$)/.test(file)) return false;
     return isCode(file) && (failure !== undefined || path.extname(file) !== ".json");
   }
@@ -215,10 +224,10 @@ function withoutPassword(url: string | undefined): string | undefined {
 }
 
 /** Warns of every key that differs from its value at the start, and takes effect only at the next one. */
-function findRestartRequired(started: ResolvedConfig, now: ResolvedConfig): ConfigProblem[] {
+function findRestartRequired(started: ResolvedConfig, { config: now, place }: Runtime): ConfigProblem[] {
   const message = "This setting was changed, which takes effect at the next start.";
   const keys = started.store.postgres && now.store.postgres ? { ...FIXED, ...FIXED_OF_DATABASE } : FIXED;
   return Object.entries(keys)
     .filter(([, read]) => !isDeepStrictEqual(read(started), read(now)))
-    .map(([key]) => ({ file: now.file, key, message }));
+    .map(([key]) => place({ file: now.file, key, message }));
 }

@@ -66,13 +66,13 @@ export function loadPresets(
       loaded.findings.push(error(use.key, missing));
     } else if (first?.name === use.name) {
       const message = `The preset "${use.name}" is already used at ${first.key}. Give one of them another path in with.`;
-      loaded.findings.push(error(use.key, message));
+      loaded.findings.push(error(use.key, message, first.key));
     } else {
       const preset = readPreset(use.folder);
       loaded.sources.set(preset.file, preset.source);
       loaded.findings.push(...checkVendor(preset, drivers));
       for (const mailbox of mailboxesFor(preset, hooks))
-        expandPreset(preset, use, { mailbox, drivers, loaded, references, transformsDir: hooks.transformsDir });
+        expandPreset(preset, use, { mailbox, drivers, loaded, references });
     }
   }
   return loaded;
@@ -124,16 +124,15 @@ interface ExpandOptions {
   drivers: Drivers;
   loaded: LoadedPresets;
   references: readonly Reference[];
-  transformsDir: string;
 }
 
 /** Checks the parameters, fills them in, and checks the mappings that come of it. */
 function expandPreset(
   { preset, file, folder }: PresetFile,
   use: PresetUse,
-  { mailbox, drivers, loaded, references, transformsDir }: ExpandOptions,
+  { mailbox, drivers, loaded, references }: ExpandOptions,
 ): void {
-  const { parameters, findings: refused } = resolveParameters(preset, use, mailbox?.settings);
+  const { parameters, findings: refused } = resolveParameters(preset, use, { mailbox: mailbox?.settings, references });
   loaded.findings.push(...refused);
   if (refused.length > 0) return;
 
@@ -175,7 +174,7 @@ function expandPreset(
       hasOwnKey: !("sessionKey" in parameters.values),
       file,
       key,
-      transformsDir: "transform" in parameters.values ? transformsDir : folder,
+      transformsDir: "transform" in parameters.values ? use.transformsDir : folder,
       baseDir: folder,
     });
   }

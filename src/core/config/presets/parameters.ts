@@ -16,6 +16,8 @@ import type { Preset } from "../schema/generated.ts";
 import { toConfigProblem } from "../schema/problems.ts";
 import { createBlockCheck, readSchema, type SchemaCheck } from "../schema/validator.ts";
 import { PRESET_SETTINGS } from "../settings.ts";
+import type { Reference } from "../references.ts";
+import { setAt, typeReferences } from "../typed-references.ts";
 import { MENTION_SCHEMA, toFromSchema } from "./from.ts";
 import { MAIL_DEFAULTS, type MailSettings, type PresetUse } from "../resolved-config.ts";
 
@@ -248,8 +250,8 @@ export interface Parameters {
 /** Values in `with` take precedence over those of the mailbox. */
 export function resolveParameters(
   preset: Preset,
-  use: PresetUse,
-  mailbox: MailSettings | undefined,
+  use: Pick<PresetUse, "with" | "key">,
+  { mailbox, references = [] }: { mailbox?: MailSettings; references?: readonly Reference[] } = {},
 ): { parameters: Parameters; findings: Finding[] } {
   const ofMailbox = MAIL_DEFAULTS.filter((name) => mailbox?.[name] !== undefined && !Object.hasOwn(use.with, name));
   const keyOf = (name: string): string =>
@@ -258,10 +260,17 @@ export function resolveParameters(
     ...Object.fromEntries(ofMailbox.map((name) => [name, mailbox?.[name]])),
     ...use.with,
   });
-  const findings = checkFor(preset)(values).map((problem) => {
-    const [name = "", ...rest] = problem.segments;
-    return error(rest.reduce<string>(appendSegment, keyOf(String(name))), toConfigProblem(problem).message);
+  const toKey = ([name = "", ...rest]: readonly Segment[]): string =>
+    rest.reduce<string>(appendSegment, keyOf(String(name)));
+  const problems = typeReferences(references, {
+    find: () => checkFor(preset)(values),
+    keyOf: toKey,
+    set(segments, typed) {
+      setAt(values, segments, typed);
+      setAt(use.with, segments, typed);
+    },
   });
+  const findings = problems.map((problem) => error(toKey(problem.segments), toConfigProblem(problem).message));
   return { parameters: { values, keyOf }, findings };
 }
 

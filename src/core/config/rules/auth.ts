@@ -64,7 +64,7 @@ function checkSecret(
 ): Finding[] {
   if (text === gatewayToken) {
     const message = "This secret must not be the same as gateway.auth.token: senders would be operators. Use another.";
-    return [error(key, message)];
+    return [error(key, message, "gateway.auth.token")];
   }
   if (repeat) return [repeat];
   if (text.length >= minLength) return [];
@@ -124,7 +124,9 @@ function checkToken({ key, text }: Secret, secrets: Secret[], gatewayToken: stri
   if (text === "") return key === "hooks.token" ? [] : [error(key, "The token is blank. Set a long random secret.")];
   const first = secrets.find((other) => other.text === text)?.key;
   const repeat =
-    first === key ? undefined : error(key, `This secret is the same as ${first}. Give each token a different one.`);
+    first === key
+      ? undefined
+      : error(key, `This secret is the same as ${first}. Give each token a different one.`, first);
   return checkSecret({ key, text }, gatewayToken, { minLength: MIN_TOKEN_LENGTH, repeat });
 }
 

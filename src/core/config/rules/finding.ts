@@ -1,3 +1,4 @@
+import type { FoundProblem } from "../../errors.ts";
 import { appendSegment } from "../../shared/json.ts";
 import { channelKind, toChannelName } from "../../shared/channel-names.ts";
 import { didYouMean } from "../../shared/text/text.ts";
@@ -9,12 +10,15 @@ export interface Finding {
   /** Dotted path in `file`. */
   key: string;
   message: string;
-  /** A preset's file. Default: the configuration's own. */
+  /** A part's or a preset's file. Default: that of the key. */
   file?: string;
+  /** Another key that the message names. */
+  other?: FoundProblem["other"];
 }
 
-export function error(key: string, message: string): Finding {
-  return { level: "error", key, message };
+/** `other`: a key that the message names. */
+export function error(key: string, message: string, other?: string): Finding {
+  return { level: "error", key, message, ...(other !== undefined && { other: { key: other } }) };
 }
 
 export function warning(key: string, message: string): Finding {

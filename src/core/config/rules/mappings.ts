@@ -43,7 +43,9 @@ function checkId(source: MappingSource, earlier: MappingSource[]): Finding[] {
   const first = earlier.find(({ id }) => id === source.id);
   if (!first) return [];
   if (source.preset === undefined || first.preset !== undefined) {
-    return [error(`${source.key}.id`, `"${source.id}" is already the id of ${first.key}. Choose another id.`)];
+    return [
+      error(`${source.key}.id`, `"${source.id}" is already the id of ${first.key}. Choose another id.`, first.key),
+    ];
   }
   // Nobody can change the preset's own file.
   const message = `"${source.id}" is also the id of a mapping of the preset "${source.preset}". Choose another id.`;

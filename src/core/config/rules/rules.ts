@@ -17,9 +17,12 @@ import { checkDefaultSessionKey, checkMappings } from "./mappings.ts";
 import { checkMcp } from "./mcp.ts";
 import { checkPlaces } from "./place.ts";
 
+/** The folder that the paths of a driver's block are relative to. */
+type FolderOf = (key: string) => string;
+
 /** Finds what the schema cannot express. No finding contains a secret. */
-export function applyRules(config: ResolvedConfig, drivers: Drivers): Finding[] {
-  return [...RULES.flatMap((rule) => rule(config, drivers)), ...checkDrivers(config, drivers)];
+export function applyRules(config: ResolvedConfig, drivers: Drivers, folderOf: FolderOf): Finding[] {
+  return [...RULES.flatMap((rule) => rule(config, drivers)), ...checkDrivers(config, drivers, folderOf)];
 }
 
 const RULES: ((config: ResolvedConfig, drivers: Drivers) => Finding[])[] = [
@@ -42,7 +45,7 @@ const RULES: ((config: ResolvedConfig, drivers: Drivers) => Finding[])[] = [
   checkPlaces,
 ];
 
-function checkDrivers({ agents, channels, hooks, baseDir }: ResolvedConfig, drivers: Drivers): Finding[] {
+function checkDrivers({ agents, channels, hooks }: ResolvedConfig, drivers: Drivers, folderOf: FolderOf): Finding[] {
   return [
     ...Object.entries(agents.providers).flatMap(([name, block]) =>
       checkBlock(appendSegment("agents.providers", name), block, drivers.agents[block.kind]),
@@ -62,7 +65,7 @@ function checkDrivers({ agents, channels, hooks, baseDir }: ResolvedConfig, driv
   ];
 
   function checkBlock(place: string, block?: object, definition?: DriverDefinition<unknown>): Finding[] {
-    const problems = (block && definition?.check?.(block, { baseDir })) ?? [];
+    const problems = (block && definition?.check?.(block, { baseDir: folderOf(place) })) ?? [];
     return problems.map(({ key, message, level = "error" }) => ({
       level,
       key: key === undefined ? place : `${place}.${key}`,
@@ -159,6 +162,7 @@ function checkMail(config: ResolvedConfig): Finding[] {
         error(
           `${key}.source`,
           `This is the account of ${same.key}, and one process watches an account once. Add its folders there.`,
+          same.key,
         ),
       channel !== undefined && checkChannel(`${key}.channel`, channel, config, ["last", SOURCE_CHANNEL]),
       isTaken && error(`${key}.name`, message),

@@ -59,13 +59,13 @@ function listSecrets(config: unknown, key = "", isSecret = false): { key: string
   });
 }
 
-/** Files with secrets that every user of the machine can read, and that this one could protect. `references`: those of the configuration. */
-export function findOpenFiles(references: readonly Reference[], baseDir: string): ConfigProblem[] {
+/** Files with secrets that every user of the machine can read, and that this one could protect. `references`: those of the configuration. `folderOf`: what the paths of a key are relative to. */
+export function findOpenFiles(references: readonly Reference[], folderOf: (key: string) => string): ConfigProblem[] {
   return references.flatMap(({ key, reference }) => {
     const [, named] = /^\$\{file:([^}]+)\}$/.exec(reference) ?? [];
     // An item of a list of secrets has the key of the list.
     if (named === undefined || !isSecretKey(key.replace(/(?:\[\d+\])+$/, ""))) return [];
-    const file = path.resolve(baseDir, named);
+    const file = path.resolve(folderOf(key), named);
     const mode = findOpenMode(file);
     if (mode === undefined) return [];
     const message = `Every user of this machine can read ${file} (mode ${mode}). Run: chmod 600 ${file}`;

@@ -149,8 +149,7 @@ function checkAccount(key: string, { kind }: Record<string, unknown>, segments: 
 const ACCOUNT = new RegExp(`^:${ACCOUNT_NAME}$`);
 
 function within(segments: Segment[], problem: SchemaProblem): SchemaProblem {
-  const { rule, unknown } = problem;
-  return { ...toProblem([...segments, ...problem.segments], rule), ...(unknown && { unknown }) };
+  return { ...problem, ...toProblem([...segments, ...problem.segments], problem.rule) };
 }
 
 function toProblem(segments: Segment[], rule: string): SchemaProblem {

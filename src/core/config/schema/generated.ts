@@ -405,6 +405,10 @@ export interface UserConfig {
    */
   $schema?: string;
   /**
+   * Other files that this configuration is made of, relative to this one: names, or patterns below a folder with * and **, as teams/*.yaml. This file's values have precedence over theirs.
+   */
+  include?: string[];
+  /**
    * Packages and local modules that add agents, channels, mail sources and signature schemes. They run in the service's process with all its rights.
    */
   plugins?: string[];
@@ -2949,6 +2953,10 @@ export interface ValidConfig {
    * For editors.
    */
   $schema?: string;
+  /**
+   * Other files that this configuration is made of, relative to this one: names, or patterns below a folder with * and **, as teams/*.yaml. This file's values have precedence over theirs.
+   */
+  include?: string[];
   /**
    * Packages and local modules that add agents, channels, mail sources and signature schemes. They run in the service's process with all its rights.
    */

@@ -22,6 +22,8 @@ export interface SchemaProblem {
   message: string;
   /** For a field that the schema does not know: its name, and the known names. */
   unknown?: { name: string; known: string[] };
+  /** For a value of another type: the names of the types that fit. */
+  types?: string[];
 }
 
 /** A schema's problem as the operator sees it. */
@@ -47,6 +49,7 @@ export function toSchemaProblem(violation: Violation, root: unknown, subject: st
     segments: place,
     rule,
     message: `${subjectPath || subject} ${isUnknown ? "contains a field that is not allowed" : rule}`,
+    ...(violation.keyword === "type" && { types: [violation.params["type"]].flat().map(String) }),
     ...(isUnknown && {
       unknown: { name: String(name), known: Object.keys(violation.parentSchema?.["properties"] ?? {}) },
     }),

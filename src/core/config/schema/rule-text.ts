@@ -96,7 +96,8 @@ export function toNameRule({ keyword, params, parentSchema }: Violation): string
     : "must have another name";
 }
 
-function listTypes(types: unknown): string {
+/** `a number or a boolean` */
+export function listTypes(types: unknown): string {
   return [types]
     .flat()
     .map((type) => TYPE_NAMES[String(type)] ?? String(type))

@@ -21,6 +21,7 @@ describe("compileSchema", () => {
         segments: ["messages", 0, "from"],
         rule: "must be a string, not a number",
         message: "messages[0].from must be a string, not a number",
+        types: ["string"],
       },
     ]);
   });
