@@ -57,7 +57,7 @@ test("a name with dots that is not in brackets is explained", async () => {
   expect(body).toMatchObject({
     actions: [{ message: "7web" }],
     warnings: ["labels.app.name", "payload.labels.app.name"].map(
-      (path) => `{{${path}}} has no value: a name that has dots is written in brackets: {{labels.[app.name]}}.`,
+      (name) => `{{${name}}} has no value: a name that has dots is written in brackets: {{labels.[app.name]}}.`,
     ),
   });
 });
