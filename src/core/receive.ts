@@ -11,7 +11,6 @@ import type { AcceptResult, EventRecord, Journal, NewEvent } from "./journal/jou
 import { MAX_STATE_KEYS } from "./journal/state-refusal.ts";
 import { isBuiltInHook } from "./mapping/mapping-index.ts";
 import type { IsOwn } from "./mapping/match.ts";
-import { addressOf } from "./mapping/policy/policy.ts";
 import { resolveRequest, type ResolveOptions } from "./mapping/resolve-request.ts";
 import { createState, type HeldState, StartAgain } from "./mapping/state.ts";
 import type { Runtime } from "./ports/runtime.ts";
@@ -180,11 +179,9 @@ export function createReceiver(parts: ReceiverParts): Receiver {
       openState,
     }: Pick<ResolveOptions, "isEcho" | "openState"> & { startedAt: number },
   ): Promise<Resolution> {
-    const hasSpoken = (channel: string, to: string): Promise<boolean> =>
-      journal.hasSpoken(channel, addressOf(channel, to, channels).toLowerCase(), to);
     return inSpan("mapping", async (describe) => {
       try {
-        const options = { mappings, config, channels, tools, readMail, run, isEcho, hasSpoken, isOwn, openState };
+        const options = { mappings, config, channels, tools, readMail, run, isEcho, hasSpoken: journal.hasSpoken, isOwn, openState };
         const resolution = await resolveRequest(request, options);
         describe?.({ "hookline.mapping": resolution.mapping, "hookline.actions": resolution.actions.length });
         return resolution;

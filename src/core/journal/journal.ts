@@ -328,8 +328,8 @@ export interface JournalReads {
   wasSent(messageId: string, since: number, channel?: ChannelName): Promise<boolean | undefined>;
   /** The runs whose answers to an addressee on a channel were created since a time. */
   listAnswers(channel: ChannelName, addressee: string, since: number): Promise<string[]>;
-  /** Whether a reply to this addressee was sent to this recipient, which can be a thread. */
-  hasSpoken(channel: ChannelName, addressee: string, to: string): Promise<boolean>;
+  /** Whether a session that is kept has sent a message to this recipient, which can be a thread. Not of the main session. */
+  hasSpoken(channel: ChannelName, to: string): Promise<boolean>;
   /** The route used last, on any channel or on this one. */
   lastRoute(channel?: ChannelName): Promise<Route | undefined>;
   /** The route used last of those that the operator wrote. */

@@ -53,10 +53,14 @@ export const NARROW_TABLES = `
   CREATE TABLE hookline.sent_messages (  -- of deliveries
     id text COLLATE "C" NOT NULL,     -- that the channel gave
     channel text COLLATE "C" NOT NULL,  -- two accounts may give the same
+    recipient text COLLATE "C" NOT NULL,  -- with its thread
+    session_key text COLLATE "C",     -- of its run, while the session is kept; never the main session
     sent_at bigint NOT NULL,
     PRIMARY KEY (id, channel)
   );
-  CREATE INDEX sent_messages_age ON hookline.sent_messages (sent_at);
+  CREATE INDEX sent_messages_recipient ON hookline.sent_messages (recipient, channel) WHERE session_key IS NOT NULL;
+  CREATE INDEX sent_messages_session ON hookline.sent_messages (session_key) WHERE session_key IS NOT NULL;
+  CREATE INDEX sent_messages_age ON hookline.sent_messages (sent_at) WHERE session_key IS NULL;
 
   CREATE TABLE hookline.spend (       -- what finished runs used
     hour bigint NOT NULL,             -- its start, in milliseconds since the epoch

@@ -149,7 +149,7 @@ export async function finishDelivery(transaction: Transaction, claim: Claim, end
   if (!row) return transaction.isRepeated && hasState(transaction, claim, state);
   if (end.state === "sent") {
     rememberRoute(transaction, end.route, optional(text, row.route_by));
-    rememberMessage(transaction, { channel: end.route.channel, messageId }, at);
+    rememberMessage(transaction, { id: claim.id, route: end.route, messageId, at });
   }
   if (end.state === "failed") addFailedAttempt(transaction, "deliveries", claim.id, { at, error: end.error });
   const [channel, recipient] = [text(row.channel), optional(text, row.recipient)];

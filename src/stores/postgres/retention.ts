@@ -103,9 +103,11 @@ async function deleteEntries({ all, run }: Sql, condition: string, value: number
      FROM removed JOIN locked USING (key) WHERE session.key = removed.key`,
     [toJson(rows)],
   );
-  await run("DELETE FROM hookline.sessions WHERE entries = 0 AND key = ANY($1::text[])", [
-    rows.map(({ key }) => text(key)),
-  ]);
+  await run(
+    `WITH ended AS (DELETE FROM hookline.sessions WHERE entries = 0 AND key = ANY($1::text[]) RETURNING key)
+     UPDATE hookline.sent_messages SET session_key = NULL WHERE session_key IN (SELECT key FROM ended)`,
+    [rows.map(({ key }) => text(key))],
+  );
   return rows.reduce((sum, row) => sum + integer(row.entries), 0);
 }
 

@@ -67,7 +67,8 @@ export function createCounters(database: Database): Counters {
       }
       for (const [key, count] of removed) {
         database.run("UPDATE OR FAIL sessions SET entries = entries - ? WHERE key = ?", count, key);
-        database.run("DELETE FROM sessions WHERE key = ? AND entries <= 0", key);
+        const isEnded = database.run("DELETE FROM sessions WHERE key = ? AND entries <= 0", key) > 0;
+        if (isEnded) database.run("UPDATE OR FAIL sent_messages SET session_key = NULL WHERE session_key = ?", key);
       }
       const { events, runs, deliveries, systemEvents } = totals;
       if (hasChanged) database.run(ADD_TO_TOTALS, events, runs, deliveries, systemEvents, lastSeq);

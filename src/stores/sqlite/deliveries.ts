@@ -109,7 +109,7 @@ export function finishDelivery(transaction: Transaction, { id, token }: Claim, e
   transaction.run(FINISH_DELIVERY, state, at, routeText, error, group, noted, partsSent, messageId, integer(row.seq));
   if (end.state === "sent") {
     rememberRoute(transaction, end.route, optional(text, row.route_by));
-    rememberMessage(statementsOf(transaction), { channel: end.route.channel, messageId }, at);
+    rememberMessage(statementsOf(transaction), { id, route: end.route, messageId, at });
   }
   const promoted = transaction.run(PROMOTE_NEXT, text(row.channel), optional(text, row.recipient));
   if (promoted > 0) transaction.announce("delivery");

@@ -38,6 +38,37 @@ export function describeRetention(open: OpenJournal, { hasSizeLimit }: { hasSize
       expect(await journal.lastRoute()).toEqual(route);
     });
 
+    test("where a session has spoken is known as long as the session, and of the main session never", async () => {
+      const journal = await start();
+      const speak = async (sessionKey: string, to: string, messageId?: string) => {
+        await completeEvent(journal, { delivers: true, sessionKey });
+        const [claimed] = await journal.claimDeliveries(1, NOW + 10);
+        const route = { channel: "slack", to } as const;
+        const part = { route, partsSent: 1, messageId: messageId && `${messageId}.1` };
+        await journal.progressDelivery(claimed!, part);
+        await journal.finishDelivery(claimed!, { state: "sent", at: NOW + 20, route, partsSent: 2, messageId });
+      };
+      await speak("s", "C1:1", "m1");
+      await speak("s", "C1:2");
+      await speak("main", "C1:3", "m3");
+      const read = async () => ({
+        spoken: await Promise.all(["C1:1", "C1:2", "C1:3", "C1"].map((to) => journal.hasSpoken("slack", to))),
+        elsewhere: await journal.hasSpoken("slack:eu", "C1:1"),
+        sent: await Promise.all(["m1.1", "m1", "m3"].map((id) => journal.wasSent(id, 0, "slack"))),
+      });
+      const known = { spoken: [true, true, false, false], elsewhere: false };
+      expect(await read()).toEqual({ ...known, sent: [true, true, true] });
+
+      await completeEvent(journal, { delivers: false, sessionKey: "s", receivedAt: NOW + 50 });
+      await sweepAll(journal, { now: NOW + 100, keepFrom: NOW + 40 });
+      expect(await journal.listDeliveries({ limit: 10 })).toEqual([]);
+      expect(await read()).toEqual({ ...known, sent: [true, true, false] });
+
+      await sweepAll(journal, { ...ALL, keepMessagesFrom: Date.now() + 1000 });
+      const none = { spoken: [false, false, false, false], elsewhere: false, sent: [false, false, false] };
+      expect(await read()).toEqual(none);
+    });
+
     test.for(["skipped", "rejected", "failed"] as const)("a %s event is deleted", async (status) => {
       const journal = await start();
       await journal.accept(sampleEvent({ status, actions: [] }));
@@ -177,11 +208,14 @@ export function describeRetention(open: OpenJournal, { hasSizeLimit }: { hasSize
 /** A done run with a turn in its own session, and a delivery if `delivers`. */
 async function completeEvent(
   journal: Journal,
-  { delivers }: { delivers: boolean },
+  {
+    delivers,
+    sessionKey = nextId(),
+    receivedAt = NOW,
+  }: { delivers: boolean; sessionKey?: string; receivedAt?: number },
 ): Promise<{ eventId: string; runId: string }> {
-  const sessionKey = nextId();
   const { runId, action } = sampleRun(sessionKey);
-  const event = sampleEvent({ actions: [{ runId, action }] });
+  const event = sampleEvent({ receivedAt, actions: [{ runId, action }] });
   await journal.accept(event);
   await journal.claimRuns(1, NOW);
   const own = { sessionKey, eventId: event.id, runId };

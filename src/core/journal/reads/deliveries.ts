@@ -41,16 +41,10 @@ export async function wasSent(
     : false;
 }
 
-export async function hasSpoken(
-  { get }: Reader,
-  channel: ChannelName,
-  addressee: string,
-  to: string,
-): Promise<boolean> {
-  // By the addressee first: it has an index.
-  const sent = `SELECT 1 AS sent FROM hookline.deliveries
-    WHERE channel = $1 AND addressee = $2 AND recipient = $3 AND state = 'sent' LIMIT 1`;
-  return (await get(sent, [channel, addressee, to])) !== undefined;
+export async function hasSpoken({ get }: Reader, channel: ChannelName, to: string): Promise<boolean> {
+  const sent = `SELECT 1 AS sent FROM hookline.sent_messages
+    WHERE recipient = $1 AND channel = $2 AND session_key IS NOT NULL LIMIT 1`;
+  return (await get(sent, [to, channel])) !== undefined;
 }
 
 export async function lastRoute(reader: Reader, channel?: ChannelName): Promise<Route | undefined> {

@@ -1,5 +1,5 @@
-import type { ChannelName } from "../../types.ts";
-import type { DeliveryProgress } from "../records/delivery.ts";
+import { MAIN_SESSION } from "../../types.ts";
+import type { DeliveryProgress, Route } from "../records/delivery.ts";
 import type { Claim } from "../records/node.ts";
 import { EDITS } from "../rows.ts";
 import { addFailedAttempt } from "./failed-attempts.ts";
@@ -13,7 +13,7 @@ export function* progressDelivery(
 ): Work<boolean> {
   const values = [id, token, partsSent, route && JSON.stringify(route), messageId];
   const isClaimed = (yield* writer.run(PROGRESS, values)) > 0;
-  if (isClaimed) rememberMessage(writer, { channel: route?.channel, messageId }, Date.now());
+  if (isClaimed && route && messageId !== undefined) rememberMessage(writer, { id, route, messageId, at: Date.now() });
   return isClaimed;
 }
 
@@ -24,18 +24,21 @@ const PROGRESS = `
       CASE WHEN parts_sent < $3 THEN nullif(concat_ws(chr(10), message_id, $5::text), '') ELSE message_id END END
   WHERE id = $1 AND claims = $2 AND state = 'sending'`;
 
+/** Of what was sent in a session: whose message it is, and where the agent has spoken. */
 export function rememberMessage(
   { withCommit }: Pick<Writer, "withCommit">,
-  { channel, messageId }: { channel?: ChannelName; messageId?: string },
-  at: number,
+  { id, route: { channel, to }, messageId = id, at }: { id: string; route: Route; messageId?: string; at: number },
 ): void {
-  if (messageId === undefined || channel === undefined) return;
-  withCommit(
-    `INSERT INTO hookline.sent_messages (id, channel, sent_at) VALUES ($1, $2, $3)
-     ON CONFLICT (id, channel) DO UPDATE SET sent_at = excluded.sent_at`,
-    [messageId, channel, at],
-  );
+  withCommit(REMEMBER, [messageId, channel, to, id, at]);
 }
+
+const REMEMBER = `
+  INSERT INTO hookline.sent_messages (id, channel, recipient, session_key, sent_at) VALUES ($1, $2, $3,
+    (SELECT sessions.key FROM hookline.deliveries JOIN hookline.runs ON runs.id = deliveries.run_id
+       JOIN hookline.sessions ON sessions.key = runs.session_key
+     WHERE deliveries.id = $4 AND sessions.key <> '${MAIN_SESSION}'), $5)
+  ON CONFLICT (id, channel) DO UPDATE
+    SET recipient = excluded.recipient, session_key = excluded.session_key, sent_at = excluded.sent_at`;
 
 export function retryDelivery(writer: Writer, claim: Claim, notBefore: number, error: string): Work<boolean> {
   return postpone(writer, claim, { notBefore, error, uncounted: 0 });

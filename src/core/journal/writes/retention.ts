@@ -28,8 +28,8 @@ export function* sweepSharedTables(
   const unnumbered = "DELETE FROM hookline.publications WHERE position IS NULL AND at < $1";
   return (
     (yield* sweepKeys(writer, retention)) +
-    // Echoes of older messages are not recognized.
-    (yield* sweepBefore(writer, "sent_messages", ["id, channel", "sent_at"], keepMessagesFrom)) +
+    // Of an ended session. Echoes of older messages are not recognized.
+    (yield* sweepBefore(writer, "sent_messages", ["id, channel", "sent_at"], keepMessagesFrom, "session_key IS NULL")) +
     (yield* sweepBefore(writer, "spend", ["hour, session_key, hook, mapping, model", "hour"], spentBefore)) +
     (yield* sweepPublications(writer, publishedBefore, limit)) +
     (yield* writer.run(unnumbered, [keepFrom])) +
@@ -41,10 +41,16 @@ export function* sweepSharedTables(
 }
 
 /** Deletes the oldest rows of a table that are of before a time, and that nobody writes at the moment. Gives how many. */
-function sweepBefore({ run }: Writer, table: string, [key, time]: [string, string], before: number): Work<number> {
+function sweepBefore(
+  { run }: Writer,
+  table: string,
+  [key, time]: [string, string],
+  before: number,
+  condition = "TRUE",
+): Work<number> {
   return run(
     `DELETE FROM hookline.${table} WHERE (${key}) IN (
-       SELECT ${key} FROM hookline.${table} WHERE ${time} < $1 ORDER BY ${time} LIMIT ${BATCH} FOR UPDATE SKIP LOCKED)`,
+       SELECT ${key} FROM hookline.${table} WHERE ${time} < $1 AND ${condition} ORDER BY ${time} LIMIT ${BATCH} FOR UPDATE SKIP LOCKED)`,
     [before],
   );
 }
