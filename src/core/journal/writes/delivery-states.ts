@@ -24,7 +24,7 @@ const PROGRESS = `
       CASE WHEN parts_sent < $3 THEN nullif(concat_ws(chr(10), message_id, $5::text), '') ELSE message_id END END
   WHERE id = $1 AND claims = $2 AND state = 'sending'`;
 
-/** Of what was sent in a session: whose message it is, and where the agent has spoken. */
+/** Keeps whose message it is, and in which session, while that is kept: there the agent has spoken. */
 export function rememberMessage(
   { withCommit }: Pick<Writer, "withCommit">,
   { id, route: { channel, to }, messageId = id, at }: { id: string; route: Route; messageId?: string; at: number },

@@ -28,31 +28,40 @@ export function* sweepSharedTables(
   const unnumbered = "DELETE FROM hookline.publications WHERE position IS NULL AND at < $1";
   return (
     (yield* sweepKeys(writer, retention)) +
-    // Of an ended session. Echoes of older messages are not recognized.
-    (yield* sweepBefore(writer, "sent_messages", ["id, channel", "sent_at"], keepMessagesFrom, "session_key IS NULL")) +
-    (yield* sweepBefore(writer, "spend", ["hour, session_key, hook, mapping, model", "hour"], spentBefore)) +
+    // Echoes of older messages are not recognized.
+    (yield* sweepBefore(writer, MESSAGES, keepMessagesFrom)) +
+    (yield* sweepBefore(writer, SPEND, spentBefore)) +
     (yield* sweepPublications(writer, publishedBefore, limit)) +
     (yield* writer.run(unnumbered, [keepFrom])) +
-    (yield* sweepBefore(writer, "state", ["name, key", "expires_at"], storeNow + 1)) +
-    (yield* sweepBefore(writer, "notes", ["kind, key", "expires_at"], storeNow + 1)) +
+    (yield* sweepBefore(writer, { table: "state", key: "name, key", time: "expires_at" }, storeNow + 1)) +
+    (yield* sweepBefore(writer, { table: "notes", key: "kind, key", time: "expires_at" }, storeNow + 1)) +
     (yield* sweepCodes(writer, now, BATCH)) +
     (yield* sweepLooseApprovals(writer, limit))
   );
 }
 
+/** A session that is kept knows what it has sent. */
+const MESSAGES = { table: "sent_messages", key: "id, channel", time: "sent_at", condition: "session_key IS NULL" };
+const SPEND = { table: "spend", key: "hour, session_key, hook, mapping, model", time: "hour" };
+
 /** Deletes the oldest rows of a table that are of before a time, and that nobody writes at the moment. Gives how many. */
-function sweepBefore(
-  { run }: Writer,
-  table: string,
-  [key, time]: [string, string],
-  before: number,
-  condition = "TRUE",
-): Work<number> {
+function sweepBefore({ run }: Writer, { table, key, time, condition = "TRUE" }: Aged, before: number): Work<number> {
   return run(
     `DELETE FROM hookline.${table} WHERE (${key}) IN (
-       SELECT ${key} FROM hookline.${table} WHERE ${time} < $1 AND ${condition} ORDER BY ${time} LIMIT ${BATCH} FOR UPDATE SKIP LOCKED)`,
+       SELECT ${key} FROM hookline.${table} WHERE ${time} < $1 AND ${condition}
+       ORDER BY ${time} LIMIT ${BATCH} FOR UPDATE SKIP LOCKED)`,
     [before],
   );
+}
+
+interface Aged {
+  table: string;
+  /** The columns of its key. */
+  key: string;
+  /** The column that says how old a row is. */
+  time: string;
+  /** Which rows may go. */
+  condition?: string;
 }
 
 /** Deletes a batch of keys that have expired or exceed `maxKeys`, except those of unfinished events. Gives how many. */
