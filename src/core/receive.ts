@@ -181,7 +181,18 @@ export function createReceiver(parts: ReceiverParts): Receiver {
   ): Promise<Resolution> {
     return inSpan("mapping", async (describe) => {
       try {
-        const options = { mappings, config, channels, tools, readMail, run, isEcho, hasSpoken: journal.hasSpoken, isOwn, openState };
+        const options = {
+          mappings,
+          config,
+          channels,
+          tools,
+          readMail,
+          run,
+          isEcho,
+          hasSpoken: journal.hasSpoken,
+          isOwn,
+          openState,
+        };
         const resolution = await resolveRequest(request, options);
         describe?.({ "hookline.mapping": resolution.mapping, "hookline.actions": resolution.actions.length });
         return resolution;
