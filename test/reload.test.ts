@@ -484,28 +484,6 @@ describe("a change that no event reports", () => {
   });
 });
 
-test("a valid save is used while another transform hangs", async () => {
-  const hooks = {
-    mappings: [
-      { id: "good", match: { path: "x" }, transform: { module: "x.ts" }, deliver: false },
-      { id: "hung", match: { path: "hung" }, transform: { module: "hung.ts", timeoutMs: 3000 }, deliver: false },
-    ],
-  };
-  const hung = "export default () => { for (;;); };\n";
-  service = await startService({
-    config: { hooks },
-    files: { "transforms/x.ts": says("one"), "transforms/hung.ts": hung },
-  });
-  const hanging = Array.from({ length: 5 }, () => service.post("hung", {}));
-  await expect.poll(async () => (await service.api("/api/status")).sandbox.inFlight).toBeGreaterThan(0);
-  service.write("transforms/x.ts", says("two"));
-  await service.hookline.reload();
-  expect((await service.api("/api/status")).sandbox.inFlight).toBeGreaterThan(0);
-  const statuses = (await Promise.all(hanging)).map(({ status }) => status);
-  expect(statuses.every((status) => status >= 500)).toBe(true);
-  expect(await message()).toBe("two");
-});
-
 function says(text: string): string {
   return `export default () => ({ message: ${JSON.stringify(text)} });\n`;
 }

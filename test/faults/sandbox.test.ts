@@ -307,6 +307,9 @@ describe("a burst of calls that hang, to a module that answered before,", () => 
   });
   afterEach(() => other.close());
 
+  /** Calls that wait cost nothing: with so many, a slow machine is told from calls that wait for all of them. */
+  const MANY = 200;
+
   function attackWith(count: number): void {
     for (let call = 0; call < count; call++) {
       void other.run(hanging, toInput({ hang: true })).catch((error) => outcomes.push(error.message));
@@ -317,9 +320,9 @@ describe("a burst of calls that hang, to a module that answered before,", () => 
   // compare numbers of calls, which differ by far if the calls wait for all of them.
 
   test("delays calls of another module by one of its calls at most", async () => {
-    attackWith(60);
+    attackWith(MANY);
     for (let call = 0; call < 5; call++) expect(await other.run(honest, toInput({}))).toMatchObject({ value: "well" });
-    expect(outcomes.length).toBeLessThan(10);
+    expect(outcomes.length).toBeLessThan(MANY / 2);
   });
 
   test("to each of two modules leaves a worker to the others", async () => {
@@ -327,25 +330,36 @@ describe("a burst of calls that hang, to a module that answered before,", () => 
       ["one", "another"].map((name) => folder.bundle(code.replace("well", name), { timeoutMs: 2000 })),
     );
     for (const bundle of both) await other.run(bundle, toInput({}));
-    for (let call = 0; call < 20; call++) {
+    for (let call = 0; call < MANY / 2; call++) {
       for (const bundle of both)
         void other.run(bundle, toInput({ hang: true })).catch(({ kind }) => outcomes.push(kind));
     }
-    let undelayed = 0;
-    for (let call = 0; call < 5; call++) {
+    let isUndelayed = false;
+    // On a busy machine, one of them may end while a call is on its way.
+    while (!isUndelayed && outcomes.length < MANY / 2) {
       const before = outcomes.length;
       expect(await other.run(honest, toInput({}))).toMatchObject({ value: "well" });
-      if (outcomes.length === before) undelayed += 1;
+      isUndelayed = outcomes.length === before;
     }
-    expect(undelayed).toBeGreaterThan(0);
+    expect(isUndelayed).toBe(true);
   });
 
   test("neither delays the check of a module at a reload nor leaves it no worker", async () => {
-    attackWith(60);
+    attackWith(MANY);
     for (const bundle of [await folder.bundle("export default () => 1"), hanging]) {
       expect(await other.check(bundle)).toEqual([]);
     }
-    expect(outcomes.length).toBeLessThan(10);
+    expect(outcomes.length).toBeLessThan(MANY / 2);
+  });
+
+  test("that may run for longer than a check waits, does not refuse the check of a module", async () => {
+    const bundle = await folder.bundle(code, { timeoutMs: 60_000 });
+    await other.run(bundle, toInput({}));
+    for (let call = 0; call < 5; call++) void other.run(bundle, toInput({ hang: true })).catch(() => undefined);
+    // Until they run alone, one after the other.
+    await sleep(1000);
+    expect(await other.check(await folder.bundle("export default () => 1"))).toEqual([]);
+    expect(other.status().inFlight).toBe(5);
   });
 
   test("delays no call of a module that is checked meanwhile, as at a reload", async () => {
@@ -377,12 +391,12 @@ describe("a burst of calls that hang, to a module that answered before,", () => 
 
   test("delays the other calls of its module by a moment each", async () => {
     for (let round = 0; round < 2; round++) {
-      attackWith(15);
+      attackWith(MANY);
       for (let call = 0; call < 5; call++) {
         expect(await other.run(hanging, toInput({}))).toMatchObject({ value: "well" });
       }
     }
-    expect(outcomes.length).toBeLessThan(15);
+    expect(outcomes.length).toBeLessThan(MANY / 2);
   });
 
   test("does not open the circuit breaker", async () => {

@@ -185,7 +185,7 @@ interface Input {
   problem?: string;
   /** Files that a bundle with it depends on: the file, and everything that decides which files it imports. */
   uses: string[];
-  /** Of a file of the author: where the packages that it imports are, and where another one would be preferred to them. */
+  /** Where the packages that a file of the author imports are, and where another one would be preferred to them. */
   preferred: string[];
 }
 

@@ -208,7 +208,7 @@ export async function buildMapping(
   if (spec) problems.push(...(findMissingModule(spec) ?? compiled?.problems ?? []));
   if (compiled?.bundle && runner) problems.push(...(await runner.check(compiled.bundle, signal)));
   if (spec) files.push(spec.root);
-  // Of installed packages only what tells their version: an installation replaces it.
+  // An installation replaces the file that tells a package's version. Its code is not followed.
   const { inputs = [], manifests = [] } = compiled?.bundle ?? compiled ?? {};
   files.push(...inputs.filter((file) => !isInstalled(file)), ...withRecords(manifests));
 

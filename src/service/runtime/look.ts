@@ -31,7 +31,7 @@ export interface LookOptions {
 export function createLook({ isRelevant, isIgnored, changed }: LookOptions): Look {
   let followed: readonly string[] = [];
   let seen = new Map<string, string>();
-  /** What files were when their change was reported, if no look has seen that yet. */
+  /** The stamps of files when their change was reported, if no look has seen that yet. */
   const reported = new Map<string, string>();
   /** Followed since the last look, which takes them as they are. */
   let added = new Set<string>();
@@ -60,11 +60,12 @@ export function createLook({ isRelevant, isIgnored, changed }: LookOptions): Loo
   async function look(): Promise<void> {
     clearTimeout(timer);
     const mine = version;
+    const earlier = [...reported];
     const now = await readAll(followed);
     if (closed || mine !== version) return;
     const differing = [...now].flatMap(([file, stamp]) => (isNews(file, stamp) ? [file] : []));
-    // One that was read before its change was reported is compared again.
-    for (const [file, stamp] of reported) if (now.get(file) === stamp) reported.delete(file);
+    // One that was reported meanwhile may have been read before that.
+    for (const [file, stamp] of earlier) if (reported.get(file) === stamp) reported.delete(file);
     seen = now;
     added = new Set();
     timer = setTimeout(() => void look(), LOOK_MS).unref();

@@ -1,14 +1,14 @@
 import type { Stats } from "node:fs";
 import { CLOCK_SLACK_MS, statIfAny } from "../../core/shared/system/files.ts";
 
-/** What a file was at one moment. */
+/** A file at one moment. */
 export interface FileState {
   /** Differs after each change of a file. Of a folder, it differs if the folder is another one. */
   stamp: string;
   size: number;
   /** In milliseconds since the epoch, by the clock of its file system. */
   changedAt: number;
-  /** It changed so shortly before that another change may leave the stamp as it is. */
+  /** The last change is so recent that another one may leave the stamp as it is. */
   isFresh: boolean;
 }
 

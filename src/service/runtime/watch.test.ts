@@ -279,7 +279,7 @@ function openSwap(name: string, outer: string): { file: string; swap: Swap; watc
     since: Date.now,
     changed() {
       noticed = readFileSync(file, "utf8");
-      // As after each reload.
+      // The service does so after each reload.
       own.follow(paths);
     },
     log: silentLog,

@@ -78,7 +78,7 @@ export function createWatcher(options: WatcherOptions): Watcher {
     changed: reopenFor,
   });
   const changedFiles = new Set<string>();
-  /** What the changed files that were cut are like. */
+  /** The stamps of changed files that were cut. */
   const cut = new Map<string, string>();
   let quiet: NodeJS.Timeout | undefined;
   let firstAt: number | undefined;
