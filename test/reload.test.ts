@@ -1,4 +1,5 @@
 import {
+  appendFileSync,
   chmodSync,
   closeSync,
   linkSync,
@@ -72,6 +73,24 @@ describe("a change applies without a restart", () => {
     expect(await message()).toBe("two");
     service.write("secrets/word", "three\n");
     await expect.poll(message, POLL).toBe("three");
+  });
+
+  test("of a secret's file that is written in two parts: the first alone is never used", async () => {
+    const mappings = [{ match: { path: "x" }, messageTemplate: "${file:word}", deliver: false }];
+    service = await startService({ config: { hooks: { mappings } }, files: { word: "the first word" }, watch: true });
+    await sleep(500);
+    service.write("word", "the");
+    setTimeout(appendFileSync, 150, path.join(service.folder, "word"), " other");
+    const used = new Set<string>();
+    await expect
+      .poll(async () => {
+        used.add(await message());
+        return [...used];
+      }, POLL)
+      .toContain("the other");
+    expect([...used]).toEqual(["the first word", "the other"]);
+    service.write("word", "short");
+    await expect.poll(message, POLL).toBe("short");
   });
 
   test("of a folder that was deleted and created again", async () => {

@@ -1,7 +1,9 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { UserConfig } from "../../src/core/config/schema/generated.ts";
+import { CLOCK_SLACK_MS } from "../../src/core/shared/system/files.ts";
 import { createHookline, type HooklineService } from "../../src/service/hookline.ts";
 import { createClient, type Client } from "./client.ts";
 import { sharedPool } from "./pool.ts";
@@ -39,6 +41,8 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
   options.prepare?.(folder);
   for (const [name, text] of Object.entries(files)) writeBelow(folder, name, text);
   writeBelow(folder, "webhooks.json5", JSON.stringify(withTokens(config), undefined, 2));
+  // Files that are too new could have changed after the start has read them, and would be read once more.
+  if (watch) await sleep(2 * CLOCK_SLACK_MS);
   return openService(folder, { watch });
 }
 
