@@ -19,7 +19,7 @@ const BAR = "│ ";
 export interface LinesOptions {
   /** Columns of the terminal. */
   width: number;
-  /** Also the texts of what was read. */
+  /** Shows the texts that were read, too. */
   texts: boolean;
 }
 

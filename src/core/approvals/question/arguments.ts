@@ -10,7 +10,7 @@ type Shape<Whole> = Whole extends Block ? Omit<Whole, "part" | "from"> : never;
 export interface ArgumentOptions {
   /** Names of the arguments that the operator fixed. */
   fixed: readonly string[];
-  /** What the agent has read. */
+  /** The texts that the agent has read. */
   reads: readonly KnownText[];
   /** The texts of its event. */
   events: readonly string[];
@@ -45,7 +45,7 @@ export function toArgumentBlocks(
 
 const MAX_SHORT = 300;
 
-/** It fits a cell of a table. */
+/** Whether a value fits a cell of a table. */
 function isShort(value: unknown): boolean {
   if (typeof value === "string") return value.length <= MAX_SHORT && !/[\n\r]/.test(value);
   return value === null || typeof value !== "object";
@@ -59,7 +59,7 @@ function toCell(value: unknown, show: Drawing["show"], stands?: string[]): Cell 
   return { text: show(toValue(value)), ...(stands && { stands }) };
 }
 
-/** As it will be sent. A text that could be taken for another value, or for more than one, is in quotation marks. */
+/** A value as it will be sent. A text that could be taken for another value, or for more than one, is in quotation marks. */
 function toValue(value: unknown): string {
   const isPlain = typeof value === "string" && /^[^\s\\]+$/.test(value) && parseJson(value) === undefined;
   return isPlain ? value : toEscapedJson(value);
@@ -113,7 +113,7 @@ function isFlat(value: Record<string, unknown>): boolean {
   return values.length > 0 && values.every(isShort);
 }
 
-/** Of a list of flat objects with the same names. */
+/** The names in a list of flat objects that all have the same. */
 function findColumns(value: unknown): string[] | undefined {
   if (!Array.isArray(value) || !value.every((item) => isObject(item) && isFlat(item))) return undefined;
   const columns = Object.keys(value[0] ?? {});

@@ -10,7 +10,7 @@ export type CardPart = "about" | "why" | "sent" | "read" | "before" | "follows" 
 /** A value, and where it stands. */
 export interface Cell {
   text: string;
-  /** Of a number or an id-like word: `fixed`, `event`, names of reads, or `nowhere`. */
+  /** For a number or an id-like word: `fixed`, `event`, names of reads, or `nowhere`. */
   stands?: string[];
 }
 
@@ -62,4 +62,4 @@ export interface Question {
 }
 
 /** An approval that was used was approved. */
-export type QuestionState = Exclude<ApprovalState, "used">;
+type QuestionState = Exclude<ApprovalState, "used">;

@@ -17,9 +17,9 @@ export interface ChatOptions {
   takesMessages: boolean;
 }
 
-/** What people read in a chat at most. */
+/** The longest message that people read, in the channel's units. */
 const MAX_LENGTH = 3000;
-/** Of arguments that are longer than that. */
+/** How many characters of longer arguments are shown. */
 const MAX_SHOWN = 1000;
 
 /** From the first on, each leaves out more. The title, the arguments and the answers always stay. */
@@ -87,14 +87,14 @@ function toTitle({ title, names, code, until }: Question): string {
 
 type Cut = (typeof CUTS)[number];
 
-/** What comes before the arguments. */
+/** The parts before the arguments. */
 function toAbout({ blocks }: Question, cut: Cut): string {
   const shown = blocks.filter(({ part }) => (part === "about" || part === "why") && cut[part] !== 0);
   const sent = cut.sent ? blocks.filter(({ part, kind }) => part === "sent" && kind === "facts") : [];
   return join([...shown, ...sent].map((block) => toPart(block, cut[block.part] ?? Infinity)));
 }
 
-/** What comes after them. */
+/** The parts after the arguments. */
 function toAround({ blocks }: Question, cut: Cut): string {
   const notes = blocks.filter(({ part }) => ["before", "follows", "who"].includes(part) && cut[part] !== 0);
   return join([toReads(blocks, cut.read ?? 0), ...notes.map((block) => toPart(block, Infinity))]);

@@ -6,11 +6,11 @@ import { type AgentAction, type ApprovalKind, listTargets } from "../../types.ts
 import { toArgumentBlocks } from "./arguments.ts";
 import type { Answer, Block, CardPart, Fact, Question, WordsOf } from "./card.ts";
 
-/** What a question is made of. */
+/** The rows that a question is made of. */
 export interface QuestionRows {
   approval: NewApproval & Partial<Pick<Approval, "state">>;
   run?: Pick<Run, "action" | "joined">;
-  /** Of the run, in their order. */
+  /** The steps of the run, in their order. */
   steps: readonly Step[];
   event?: Pick<EventSummary, "subject" | "receivedAt">;
   /** How many later runs of the session wait for it. */

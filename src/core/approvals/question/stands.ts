@@ -12,7 +12,7 @@ const MAX_WORD = 200;
 /** One word with a digit, `@` or `_`, or of capital letters alone: an id, an address, a currency. */
 const ID_LIKE = /^(?:(?=.*[\d@_])\S+|\p{Lu}{2,})$/u;
 
-/** As people and programs write it: `69.00`, `1,204.50`, `49,00`. */
+/** A number as people and programs write it: `69.00`, `1,204.50`, `49,00`. */
 const NUMBER = /(?<![\p{L}\p{N}._])-?\d+(?:[.,]\d+)*(?![\p{L}\p{N}_])/gu;
 
 /** Says of each number and id-like word where the agent can have it from. `nowhere`: it made it up, or computed it. */
@@ -47,7 +47,7 @@ function readNumbers(text: string): Set<number> {
   return numbers;
 }
 
-/** As a whole: `INV-2` does not stand in `INV-209`. */
+/** Finds whole words: `INV-2` does not stand in `INV-209`. */
 function hasWord(text: string, word: string): boolean {
   for (let at = text.indexOf(word); at !== -1; at = text.indexOf(word, at + 1)) {
     const [before = "", after = ""] = [text[at - 1], text[at + word.length]];

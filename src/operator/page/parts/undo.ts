@@ -2,7 +2,7 @@ import { signal } from "@preact/signals";
 
 /** Something that a person asked for and can still take back: nothing was said to the service. */
 interface Pending {
-  /** What it will have been: `Approved`. */
+  /** Its name once it is done: `Approved`. */
   word: string;
   /** When it is done, in milliseconds since the epoch. */
   at: number;
@@ -45,7 +45,7 @@ function take(id: string): Act | undefined {
 }
 
 function actNow(): void {
-  for (const id of [...acts.keys()]) take(id)?.(true);
+  for (const id of acts.keys()) take(id)?.(true);
 }
 
 window.addEventListener("pagehide", actNow);
