@@ -84,6 +84,8 @@ beforeAll(async () => {
     "/api/sessions/{key}": dead[0].sessionKey,
     "/api/runs/{id}": asking.runId,
     "/api/approvals/{id}": approval,
+    "/api/inbox/{id}": approval,
+    "/api/models/{id}/try": "slow",
     "/api/runs/{id}/cancel": waiting.runId,
     "/api/mappings/{id}/pause": "orders",
     "/api/mappings/{id}/resume": "orders",

@@ -21,6 +21,7 @@ import type { MailRunFlags } from "./mail/run.ts";
 import { addApprovals } from "./reading/approvals.ts";
 import { addDeadLetters } from "./reading/dead-letters.ts";
 import { addEvents } from "./reading/events.ts";
+import { addInbox } from "./reading/inbox.ts";
 import { addInfer } from "./reading/infer.ts";
 import { addLists } from "./reading/lists.ts";
 import { addSubscriptions } from "./reading/subscriptions.ts";
@@ -60,6 +61,7 @@ const COMMANDS = [
   addSubscriptions,
   addMcp,
   addHooks,
+  addInbox,
   addApprovals,
   addBackup,
   addStore,

@@ -243,6 +243,9 @@ export function listTargets(action: AgentAction): ReplyTarget[] {
   return action.deliver ? [action, ...(action.moreTargets ?? [])] : [];
 }
 
+/** place: it is about another place · from: its author may not start a turn. */
+export type LeftOutBy = "place" | "from";
+
 /** The actions of a request, checked by the policy. */
 export interface Resolution {
   /** The id of the mapping; absent for the built-in hooks. */
@@ -257,6 +260,8 @@ export interface Resolution {
   publications?: { action: number; publication: Publication; index?: number }[];
   /** Why there are none, for the operator; with `forEach`, why the first item gave none. */
   reason?: string;
+  /** With `reason`: which rule of authority left it out. */
+  leftOutBy?: LeftOutBy;
   /** One key for the event, or one for each action, empty without one. Unless other content is a conflict, the first event wins. */
   idempotency?: { keys: string[]; perAction: boolean; conflictOnOtherContent: boolean };
   /** Sentences for the caller about fields and keys that were not used. */

@@ -79,7 +79,7 @@ export async function changeDeadLetters(
   const { token, ...choice } = body;
   const failedTo = token === undefined ? Date.now() + 1 : toTime(token);
   const letters = await journal.listDeadLetters({ ...choice, failedTo, limit: MAX_LETTERS });
-  const preview = { ok: true, count: letters.length, token: toToken(failedTo) } as const;
+  const preview = { ok: true, count: letters.length, token: toFailedBefore(failedTo) } as const;
   if (token === undefined) return preview;
   const change = (id: string): Promise<boolean> =>
     action === "retry" ? journal.retryDeadLetter(id, Date.now()) : journal.dropDeadLetter(id);
@@ -93,7 +93,8 @@ export async function changeDeadLetters(
   return { ...preview, changed };
 }
 
-const toToken = (time: number): string => `until-${time.toString(36)}`;
+/** The token of those that have failed by this time. */
+export const toFailedBefore = (time: number): string => `until-${time.toString(36)}`;
 
 function toTime(token: string): number {
   const time = Number.parseInt(token.replace(/^until-/, ""), 36);

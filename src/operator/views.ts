@@ -29,6 +29,7 @@ import type { AuthorityRow } from "../core/ports/authority.ts";
 import type { LogLine } from "../core/types.ts";
 import type { DeadLetterChange, DeadLetterGroup } from "./dead-letter-groups.ts";
 import type { Diff } from "./diff.ts";
+import type { InboxItem } from "./inbox/item.ts";
 import type { MappingSourceView, MappingView } from "./mapping-views.ts";
 import { type Outcome, type OutcomeView, toOutcome } from "./stored-events.ts";
 import type { RecordedRequest, Recording } from "./recording-store.ts";
@@ -68,6 +69,9 @@ export interface OperatorAnswers {
   "GET /api/approvals": { approvals: ApprovalView[] };
   "GET /api/approvals/:id": ApprovalDetail;
   "POST /api/approvals/:id": { ok: true; approval: ApprovalView };
+  "GET /api/inbox": { items: InboxItem[] };
+  "GET /api/inbox/:id*": InboxItem;
+  "POST /api/models/:id/try": { ok: true; turns: number };
   "GET /api/spend": { since: string; spend: Spend[] };
   "GET /api/deliveries": { deliveries: DeliveryView[] };
   "POST /api/recordings": View<Recording>;

@@ -33,20 +33,24 @@ export function toQuestionLines(question: Question, options: LinesOptions): stri
         ? code
         : `${code}, until ${until.slice(0, 16).replace("T", " ")} UTC`;
   const head = wrap(title, options.width).map((line) => style("bold", line));
-  const lastRead = options.texts ? undefined : blocks.findLast(({ part }) => part === "read");
   return [
     ...head,
     style("dim", end),
     "",
-    ...blocks.flatMap((block, at) => {
-      const label = blocks[at - 1]?.part === block.part ? "" : LABELS[block.part];
-      const note = block === lastRead ? [style("dim", "(the texts: --texts)")] : [];
-      return [...toPart(block, options), ...note].map(
-        (line, row) => (row === 0 ? label : "").padEnd(LABEL_WIDTH) + line,
-      );
-    }),
+    ...toBlockLines(blocks, options),
     ...(answers.length === 0 ? [] : ["", ...toCommands(question).map((command) => `  ${command}`)]),
-  ].map((line) => line.trimEnd());
+  ];
+}
+
+/** Blocks, with a label for each part. */
+export function toBlockLines(blocks: readonly Block[], options: LinesOptions): string[] {
+  const lastRead = options.texts ? undefined : blocks.findLast(({ part }) => part === "read");
+  return blocks.flatMap((block, at) => {
+    const label = blocks[at - 1]?.part === block.part ? "" : LABELS[block.part];
+    const note = block === lastRead ? [style("dim", "(the texts: --texts)")] : [];
+    const lines = [...toPart(block, options), ...note];
+    return lines.map((line, row) => `${(row === 0 ? label : "").padEnd(LABEL_WIDTH)}${line}`.trimEnd());
+  });
 }
 
 function toPart(block: Block, { width, texts }: LinesOptions): string[] {

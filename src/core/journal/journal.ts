@@ -248,6 +248,8 @@ export interface JournalWrites {
    * already, or is not opened.
    */
   holdRun(claim: Claim, reason: string, questions?: Questions): Promise<boolean>;
+  /** Lets the runs that wait for a provider of models try it again now. Gives how many. */
+  tryAgain(provider: string): Promise<number>;
   /** Lets held runs start that do not wait for a person; `forGood`: their claims say `released`. Gives how many. */
   releaseHeld(filter?: HeldFilter & { forGood?: boolean }): Promise<number>;
   /**

@@ -27,7 +27,7 @@ export interface EventOptions {
 
 /** The event of a resolved request, which the journal commits before the answer. */
 export function toEvent(request: HookRequest, resolution: Resolution, options: EventOptions): NewEvent {
-  const { mapping, event, actions, reason, warnings, log, state, transformMs } = resolution;
+  const { mapping, event, actions, reason, leftOutBy, warnings, log, state, transformMs } = resolution;
   const { subject = firstLineOf(actions) } = resolution;
   const { toSystemEvent, mappingMs } = options;
   return {
@@ -37,6 +37,7 @@ export function toEvent(request: HookRequest, resolution: Resolution, options: E
     subject,
     status: actions.length > 0 ? "accepted" : "skipped",
     reason,
+    leftOutBy,
     actions: withPublications(
       actions.map((action) => toNewAction(action, request, { mapping, toSystemEvent })),
       request,

@@ -23,7 +23,16 @@ export type Row = Record<string, null | number | bigint | string | Uint8Array>;
 /** The `detail` column of an event: what no condition of a list needs. */
 export interface EventDetail extends Pick<
   NewEvent,
-  "mapping" | "event" | "subject" | "reason" | "replayOf" | "credential" | "traceparent" | "timings" | "failure"
+  | "mapping"
+  | "event"
+  | "subject"
+  | "reason"
+  | "leftOutBy"
+  | "replayOf"
+  | "credential"
+  | "traceparent"
+  | "timings"
+  | "failure"
 > {
   request: Omit<StoredRequest, "body">;
   actions: ActionReceipt[];
@@ -32,11 +41,11 @@ export interface EventDetail extends Pick<
 }
 
 export function fromEvent(event: NewEvent, { receipt, log }: Commit): string {
-  const { mapping, event: name, subject, reason, replayOf, credential, traceparent } = event;
+  const { mapping, event: name, subject, reason, leftOutBy, replayOf, credential, traceparent } = event;
   const { timings, failure, warnings } = event;
   const { body: _, ...request } = event.request;
   const { actions } = receipt;
-  const own = { mapping, event: name, subject, reason, replayOf, credential, traceparent };
+  const own = { mapping, event: name, subject, reason, leftOutBy, replayOf, credential, traceparent };
   const detail: EventDetail = { ...own, request, actions, warnings, log, timings, failure };
   return JSON.stringify(detail);
 }
@@ -46,7 +55,7 @@ export function toDetail(row: Row): EventDetail {
 }
 
 export function toEventSummary(row: Row): EventSummary {
-  const { mapping, event, subject, reason, replayOf, actions, failure } = toDetail(row);
+  const { mapping, event, subject, reason, leftOutBy, replayOf, actions, failure } = toDetail(row);
   return {
     id: text(row.id),
     hook: text(row.hook),
@@ -54,6 +63,7 @@ export function toEventSummary(row: Row): EventSummary {
     event,
     subject,
     reason,
+    leftOutBy,
     receivedAt: integer(row.received_at),
     replayOf,
     status: oneOf(EVENT_STATUSES, row.status),

@@ -60,7 +60,10 @@ export interface Item {
 }
 
 /** The result of one item. Without actions, it has a reason. */
-export interface ResolvedItem extends Pick<Resolution, "actions" | "event" | "subject" | "reason" | "warnings"> {
+export interface ResolvedItem extends Pick<
+  Resolution,
+  "actions" | "event" | "subject" | "reason" | "leftOutBy" | "warnings"
+> {
   publication?: Publication;
   dedupe?: RenderedKey;
 }
@@ -71,7 +74,7 @@ export async function resolveItem(item: Item, mappingRun: MappingRun): Promise<R
   budget.item = item.each?.index ?? 0;
   // First: nothing of an event from elsewhere counts, not even its keys.
   const elsewhere = findElsewhere(mappingRun, context);
-  if (elsewhere !== undefined) return { actions: [], reason: elsewhere, warnings: [] };
+  if (elsewhere !== undefined) return { actions: [], reason: elsewhere, leftOutBy: "place", warnings: [] };
   const event = mapping.filter?.nameEvent(context, budget);
   const { templates } = mapping;
   const subject = toSubject(templates.subject?.render(context, budget));
@@ -89,7 +92,7 @@ export async function resolveItem(item: Item, mappingRun: MappingRun): Promise<R
   }
   // A replay is the operator's word.
   if (request.replayOf === undefined) {
-    if (start?.refusal !== undefined) return skip(start.refusal);
+    if (start?.refusal !== undefined) return { ...skip(start.refusal), leftOutBy: "from" };
     const { mention } = mapping;
     const isForAgent = !mention || mention.mentions(context, budget) || (await hasSpokenAt(mappingRun, context));
     if (!isForAgent) return skip(mention.reason);

@@ -181,13 +181,15 @@ function toResolution(
   }
   requireFanOut(actions.length, config.hooks.maxFanOut);
   if (actions.length > 0) log.push(...describeSkipped(items));
+  const [first] = items;
   return {
     mapping: mapping.source.id,
     event: items.find(({ event }) => event !== undefined)?.event,
     subject: items.find(({ subject }) => subject !== undefined)?.subject,
     actions,
     publications: publications.length > 0 ? publications : undefined,
-    reason: actions.length > 0 ? undefined : (items[0]?.reason ?? `${mapping.forEach?.text} lists nothing`),
+    reason: actions.length > 0 ? undefined : (first?.reason ?? `${mapping.forEach?.text} lists nothing`),
+    leftOutBy: actions.length > 0 ? undefined : first?.leftOutBy,
     idempotency: toIdempotency(request, mapping, items),
     warnings,
     log,

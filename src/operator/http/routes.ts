@@ -1,5 +1,6 @@
 import { createApprovalRoutes } from "./approval-routes.ts";
 import { createEventRoutes } from "./event-routes.ts";
+import { createInboxRoutes } from "./inbox-routes.ts";
 import { createMappingRoutes } from "./mapping-routes.ts";
 import { toOpenApi } from "./openapi.ts";
 import { createRecordingRoutes } from "./recording-routes.ts";
@@ -14,6 +15,7 @@ export function createRoutes(services: RouteServices): RouteTable {
   const { config, serviceUrl } = services;
   const routes: RouteTable = {
     ...createServiceRoutes(services),
+    ...createInboxRoutes(services),
     "GET /api/openapi.json": answering({
       about: "OpenAPI 3.1 of the hooks, the health checks and this API.",
       answer: (): object =>

@@ -98,6 +98,19 @@ export function describeRuns(open: OpenJournal): void {
       expect(await read()).toEqual({ unavailableSince: undefined, waitingFor: undefined });
     });
 
+    test("a run that waits for a provider starts at once when it is to try again, another one waits on", async () => {
+      const journal = await start();
+      await acceptRuns(journal, ["one", "other"]);
+      for (const [run, waitingFor] of [...(await journal.claimRuns(2, NOW))].map(
+        (one, at) => [one, `lab-${at}`] as const,
+      ))
+        await journal.giveBackRun(run, NOW + 60_000, { error: "down", unavailableSince: NOW, waitingFor });
+      expect(await journal.claimRuns(2, NOW)).toEqual([]);
+      expect(await journal.tryAgain("lab-1")).toBe(1);
+      expect(await journal.claimRuns(2, NOW)).toHaveLength(1);
+      expect(await journal.tryAgain("nobody")).toBe(0);
+    });
+
     test("a released run is as if it had not been claimed", async () => {
       const journal = await start();
       const [first] = await acceptRuns(journal, ["s", "s"]);

@@ -3,6 +3,7 @@ import type {
   AgentAction,
   EventStatus,
   HookAction,
+  LeftOutBy,
   LogLine,
   NewState,
   Publication,
@@ -43,6 +44,7 @@ export interface NewEvent {
   status: Extract<EventStatus, "accepted" | "skipped" | "rejected" | "failed">;
   /** Why it is skipped. */
   reason?: string;
+  leftOutBy?: LeftOutBy;
   receivedAt: number;
   /** Id of the event that an operator replayed with this one. */
   replayOf?: string;
@@ -157,7 +159,7 @@ export interface StateRow {
 
 export interface EventSummary extends Pick<
   NewEvent,
-  "id" | "hook" | "mapping" | "event" | "subject" | "reason" | "receivedAt" | "replayOf" | "failure"
+  "id" | "hook" | "mapping" | "event" | "subject" | "reason" | "leftOutBy" | "receivedAt" | "replayOf" | "failure"
 > {
   status: EventStatus;
   actions: ActionReceipt[];

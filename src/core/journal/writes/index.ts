@@ -16,6 +16,7 @@ import {
   releaseHeld,
   releaseRun,
   retryRun,
+  tryAgain,
 } from "./run-states.ts";
 import { pauseMapping, recordAnswer, resumeMapping, writeNotes } from "./notes.ts";
 import type { Work, Writer } from "./writer.ts";
@@ -37,6 +38,7 @@ export function createWrites(write: Write, read: Read): JournalWrites {
     releaseRun: write(releaseRun),
     holdRun: write(holdRun),
     releaseHeld: write(releaseHeld),
+    tryAgain: write(tryAgain),
     cancelRun: write(cancelRun),
     pauseMapping: write(pauseMapping),
     resumeMapping: write(resumeMapping),

@@ -5,7 +5,7 @@ import type { Claim, Lease } from "../records/node.ts";
 import type { GiveBack, HeldFilter, Questions, TurnOutcome } from "../records/run.ts";
 import type { NewEntry } from "../records/session.ts";
 import type { Step } from "../records/step.ts";
-import { fromOutcome, isFinished, optional, text, toUnknownStep } from "../rows.ts";
+import { fromOutcome, isFinished, optional, type Row, text, toUnknownStep } from "../rows.ts";
 import {
   insertApprovals,
   isAnswered,
@@ -135,15 +135,25 @@ export function* releaseHeld(
   { reason, runs, sessionKey, forGood = false }: HeldFilter & { forGood?: boolean } = {},
 ): Work<number> {
   const values = [reason, forGood, runs?.filter(isId), sessionKey, Object.values(QUESTION_HOLDS)];
-  const released = yield* writer.all(RELEASE_HELD, values);
-  if (released.length === 0) return 0;
+  return yield* announceReady(writer, yield* writer.all(RELEASE_HELD, values));
+}
+
+export function* tryAgain(writer: Writer, provider: string): Work<number> {
+  return yield* announceReady(writer, yield* writer.all(TRY_AGAIN, [provider]));
+}
+
+const TRY_AGAIN = `
+  UPDATE hookline.runs SET not_before = NULL WHERE state = 'ready' AND waiting_for = $1 AND not_before IS NOT NULL RETURNING id`;
+
+function* announceReady(writer: Writer, runs: Row[]): Work<number> {
+  if (runs.length === 0) return 0;
   writer.announce("run");
   if (yield* writer.isWatched()) {
     const find = `SELECT id, event_id FROM ${writer.tables.runs} WHERE id = ANY($1::uuid[])`;
-    const rows = yield* writer.all(find, [released.map(({ id }) => text(id))]);
+    const rows = yield* writer.all(find, [runs.map(({ id }) => text(id))]);
     yield* writer.report(rows.map((row) => toRunReport(row, "ready")));
   }
-  return released.length;
+  return runs.length;
 }
 
 const RELEASE_HELD = `

@@ -1,0 +1,83 @@
+import { readQuestion } from "../../core/approvals/question/read-question.ts";
+import type { ResolvedConfig } from "../../core/config/resolved-config.ts";
+import type { Approval, Journal } from "../../core/journal/journal.ts";
+import { DAY_MS } from "../../core/shared/time.ts";
+import { MAX_REJECTIONS, type RejectionLog } from "../rejections.ts";
+import type { StatusView } from "../status.ts";
+import { toSubscriptionRow } from "../subscription-rows.ts";
+import { toDecideItem } from "./decide-items.ts";
+import { toDownItems } from "./down-items.ts";
+import { type InboxItem, toOrder } from "./item.ts";
+import { toLeftItems, toUnknownItems } from "./sender-items.ts";
+import { toFailedItems, toWaitingItems } from "./work-items.ts";
+
+export interface InboxSources {
+  journal: Journal;
+  rejections: Pick<RejectionLog, "list">;
+  config(): ResolvedConfig;
+  status(): Promise<StatusView>;
+}
+
+/** More of one kind are not counted. */
+const MAX_ROWS = 1000;
+const MAX_QUESTIONS = 200;
+
+/** The open items, in their order. */
+export async function readInbox(sources: InboxSources, now = Date.now()): Promise<InboxItem[]> {
+  const { journal, rejections, config, status } = sources;
+  const limit = MAX_ROWS;
+  const [open, ready, held, letters, failed, skipped, pauses, state, subscriptions, refused, current] =
+    await Promise.all([
+      journal.listApprovals({ state: "open", limit: MAX_QUESTIONS }),
+      journal.listRuns({ state: "ready", limit }),
+      journal.listRuns({ state: "held", limit }),
+      journal.listDeadLetters({ limit }),
+      journal.listEvents({ status: "failed", limit }),
+      journal.listEvents({ status: "skipped", from: now - DAY_MS, limit }),
+      journal.listPauses(),
+      journal.publications.state(),
+      journal.publications.listSubscriptions(),
+      rejections.list(MAX_REJECTIONS),
+      status(),
+    ]);
+  const silent = await Promise.all(
+    config()
+      .alerts.filter(({ on }) => on.includes("no-event-for"))
+      .map(async (rule) => ({
+        rule,
+        lastAt: (await journal.listEvents({ hook: rule.hook, limit: 1 }))[0]?.receivedAt,
+      })),
+  );
+  return toOrder([
+    ...(await Promise.all(open.map((approval) => readDecideItem(approval, sources)))),
+    ...toDownItems(
+      {
+        status: current,
+        ready,
+        silent,
+        startedAt: Date.parse(current.startedAt),
+        subscriptions: subscriptions.map((one) => toSubscriptionRow(one, state, now)),
+      },
+      now,
+    ),
+    ...toFailedItems(letters, failed, now),
+    ...toWaitingItems({ pauses, ready, held }),
+    ...toUnknownItems(refused, now),
+    ...toLeftItems(skipped),
+  ]);
+}
+
+/** An item by its id: one that is open, or a question that has ended. */
+export async function readInboxItem(id: string, sources: InboxSources): Promise<InboxItem | undefined> {
+  const approval = await sources.journal.getApproval(id);
+  if (approval) return readDecideItem(approval, sources);
+  return (await readInbox(sources)).find((item) => item.id === id);
+}
+
+async function readDecideItem(approval: Approval, { journal, config }: InboxSources): Promise<InboxItem> {
+  const { agents, gateway } = config();
+  const question = await readQuestion(approval, journal, { asked: agents.approvals, publicUrl: gateway.publicUrl });
+  const { eventId } = approval;
+  const [event] = eventId === undefined ? [] : await journal.listEvents({ ids: [eventId], limit: 1 });
+  return toDecideItem({ approval, question, event });
+}

@@ -1,0 +1,127 @@
+import { hash } from "node:crypto";
+import { toVisible } from "../../core/boundary/visible.ts";
+import type { DeadLetter, EventFailure, EventSummary, Pause, Run } from "../../core/journal/journal.ts";
+import { QUESTION_HOLDS } from "../../core/types.ts";
+import { groupDeadLetters, toFailedBefore } from "../dead-letter-groups.ts";
+import { toIso } from "../iso-times.ts";
+import { type InboxItem, toFacts } from "./item.ts";
+
+/** One item for each cause: what failed for it, the newest three subjects, and what to do about all of it. */
+export function toFailedItems(
+  letters: readonly DeadLetter[],
+  failed: readonly EventSummary[],
+  now: number,
+): InboxItem[] {
+  const ofWork = groupDeadLetters([...letters]).map(
+    ({ kind, hook, group, error, count, firstAt, lastAt }): InboxItem => {
+      const body = { kind, hook, group, token: toFailedBefore(now) };
+      const noun = kind === "run" ? "turn" : "message";
+      return {
+        id: `failed:${hash("sha256", JSON.stringify([kind, hook, group])).slice(0, 12)}`,
+        part: "failed",
+        title: `${count} ${noun}${count === 1 ? "" : "s"} of ${toVisible(hook ?? "heartbeats")}`,
+        subject: toVisible(error),
+        since: toIso(lastAt),
+        count,
+        blocks: [
+          ...toFacts("service", { First: toIso(firstAt), Last: toIso(lastAt) }),
+          ...toFacts("tool", { Error: toVisible(error) }),
+        ],
+        actions: [
+          { id: "retry", label: `Retry ${count}`, method: "POST", path: "/api/dead-letters/retry", body },
+          { id: "drop", label: `Drop ${count}`, method: "POST", path: "/api/dead-letters/drop", body },
+        ],
+      };
+    },
+  );
+  return [...ofWork, ...toFailedRequests(failed)];
+}
+
+/** Requests whose transform failed, by mapping and error. */
+function toFailedRequests(failed: readonly EventSummary[]): InboxItem[] {
+  const groups = Map.groupBy(failed, ({ hook, mapping, failure }) =>
+    JSON.stringify([hook, mapping, ...toCause(failure)]),
+  );
+  return [...groups].map(([cause, events]): InboxItem => {
+    const [newest] = events;
+    const times = events.map(({ receivedAt }) => receivedAt);
+    const { hook = "", mapping = hook, failure } = newest ?? {};
+    const subjects = events.flatMap(({ subject }) => subject ?? []).slice(0, MAX_SUBJECTS);
+    return {
+      id: `failed:${hash("sha256", cause).slice(0, 12)}`,
+      part: "failed",
+      title: `${events.length} request${events.length === 1 ? "" : "s"} by the transform of ${toVisible(mapping)}`,
+      subject: toVisible(toCause(failure).join(" · ")),
+      since: toIso(Math.max(...times)),
+      count: events.length,
+      blocks: [
+        ...toFacts("service", { First: toIso(Math.min(...times)), Last: toIso(Math.max(...times)) }),
+        ...toFacts("tool", { Error: toVisible(failure?.detail ?? failure?.message ?? "") }),
+        ...toFacts("event", { Subjects: toVisible(subjects.join(" · ")) }),
+      ],
+      actions: [],
+    };
+  });
+}
+
+/** The error, and where it was thrown. The sentence of the answer says nothing of it. */
+function toCause({ message = "", detail = message }: Partial<EventFailure> = {}): string[] {
+  const place = /[^\s(/\\]+:\d+:\d+/.exec(detail)?.[0];
+  return [detail.split("\n", 1)[0] ?? "", ...(place === undefined ? [] : [place])];
+}
+
+const MAX_SUBJECTS = 3;
+
+export interface WaitingRows {
+  pauses: readonly Pause[];
+  ready: readonly Run[];
+  held: readonly Run[];
+}
+
+/** Mappings that are paused, and turns that a budget or the guard against loops holds. */
+export function toWaitingItems({ pauses, ready, held }: WaitingRows): InboxItem[] {
+  const paused = pauses.map(({ mapping, since }): InboxItem => {
+    const waiting = ready.filter(({ waitsFor }) => waitsFor?.kind === "paused" && waitsFor.mapping === mapping);
+    return {
+      id: `paused:${mapping}`,
+      part: "waiting",
+      title: `${toVisible(mapping)} is paused`,
+      subject: waiting.length === 1 ? "1 turn waits" : `${waiting.length} turns wait`,
+      since: toIso(since),
+      count: waiting.length,
+      blocks: [],
+      actions: [
+        { id: "resume", label: "Resume", method: "POST", path: `/api/mappings/${encodeURIComponent(mapping)}/resume` },
+      ],
+    };
+  });
+  const reasons = Map.groupBy(
+    held.filter(({ holdReason }) => !Object.values<unknown>(QUESTION_HOLDS).includes(holdReason)),
+    ({ holdReason = "" }) => holdReason,
+  );
+  const holds = [...reasons].map(([reason, runs]): InboxItem => {
+    const byMapping = Map.groupBy(runs, ({ mapping, hook = "" }) => mapping ?? hook);
+    return {
+      id: `held:${HOLD_IDS[reason] ?? reason}`,
+      part: "waiting",
+      title: `${runs.length} turn${runs.length === 1 ? " is" : "s are"} held: ${toVisible(reason)}`,
+      since: toIso(Math.min(...runs.map(({ createdAt }) => createdAt))),
+      count: runs.length,
+      blocks: toFacts(
+        "service",
+        Object.fromEntries(Array.from(byMapping, ([name, own]) => [toVisible(name), own.length])),
+      ),
+      actions: [
+        {
+          id: "release",
+          label: `Release ${runs.length}`,
+          method: "POST",
+          path: `/api/runs/release?reason=${encodeURIComponent(reason)}`,
+        },
+      ],
+    };
+  });
+  return [...paused, ...holds];
+}
+
+const HOLD_IDS: Record<string, string> = { "budget: perDay": "day", "budget: perSession": "session", loop: "loop" };
