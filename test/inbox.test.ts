@@ -1,10 +1,12 @@
 /** What waits for a person, as the API and the terminal show it. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { runWebhooks } from "./support/cli.ts";
-import { type Json, waitFor } from "./support/client.ts";
+import { waitFor } from "./support/client.ts";
 import { type ModelServer, startModels } from "./support/models.ts";
 import { HOOK_TOKEN, type Service, startService } from "./support/service.ts";
 import { startToolServer, type ToolServer } from "./support/tool-server.ts";
+
+type Json = ReturnType<typeof JSON.parse>;
 
 let models: ModelServer;
 let tickets: ToolServer;

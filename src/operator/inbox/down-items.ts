@@ -7,7 +7,7 @@ import type { SubscriptionRow } from "../subscription-rows.ts";
 import { type InboxItem, toFacts } from "./item.ts";
 
 /** Something may heal by itself in this time, in milliseconds. */
-export const MAY_HEAL_MS = 60_000;
+const MAY_HEAL_MS = 60_000;
 
 export interface DownRows {
   status: Pick<StatusView, "lastReloadError" | "mail">;

@@ -23,7 +23,7 @@ export interface InboxItem {
 }
 
 /** A call of the operator API that treats the item. */
-export interface InboxAction {
+interface InboxAction {
   id: string;
   label: string;
   method: "POST" | "DELETE";
