@@ -11,6 +11,7 @@ import { startWebhooks } from "./support/cli.ts";
 import { startGithub } from "./support/vendors/github-server.ts";
 import { startJsonServer } from "./support/json-server.ts";
 import { doubles } from "./support/vendors/doubles.ts";
+import { startGiteaPlaces } from "./support/vendors/gitea-places.ts";
 import { startVendor, TOKEN, type VendorServer } from "./support/vendors/hook-vendors.ts";
 import { spawnWebhooks } from "./support/process.ts";
 import { withTokens } from "./support/service.ts";
@@ -492,16 +493,8 @@ test.each([["disable"], ["enable", "--unregister"], ["verify"]])(
 );
 
 test("of several places, --place names one, and --unregister and doctor take each", async () => {
-  const hooks = new Map(["acme/app", "acme/api"].map((place) => [place, [] as object[]]));
-  const server = await startJsonServer(({ method, path: target = "", body }) => {
-    const [, place = "", id] = /^\/api\/v1\/repos\/(\w+\/\w+)\/hooks(?:\/(\d+))?/.exec(target) ?? [];
-    const list = hooks.get(place);
-    if (!list) return { status: 404, body: {} };
-    if (method === "GET") return { status: 200, body: id ? list[0] : target.includes("page=2") ? [] : list };
-    if (method === "DELETE") list.length = 0;
-    if (method === "POST") list.push({ id: list.length + 1, ...body });
-    return method === "DELETE" ? { status: 204 } : { status: 201, body: list.at(-1) };
-  });
+  const server = await startGiteaPlaces(["acme/app", "acme/api"]);
+  const { hooks } = server;
   vendor = { ...(await startVendor("gitea")), close: server.close };
   const options = { secret: SIGNING_SECRET, place: ["acme/app", "acme/api", "!acme/secret"], apiToken: TOKEN };
   const presets = [{ use: "gitea", with: { ...options, apiUrl: server.url } }];
@@ -521,6 +514,24 @@ test("of several places, --place names one, and --unregister and doctor take eac
   for (const place of hooks.keys()) expect(stdout).toContain(`preset gitea (${place})`);
   expect(await run("presets", "enable", "gitea", "--unregister", "--yes")).toMatchObject({ code: 0 });
   expect([...hooks.values()].map((list) => list.length)).toEqual([0, 0]);
+});
+
+test.each([
+  ["pagerduty", "service:PSVC2", "service:PSVC1"],
+  ["zendesk", "acme", "other"],
+])("%s makes a secret for each webhook: a second place would lose that of the first", async (name, place, first) => {
+  vendor = await startVendor(name);
+  const secret = `\${${name.toUpperCase()}_SECRET}`;
+  const presets = [{ use: name, with: { secret, place: [first, place], apiUrl: vendor.url } }];
+  write("webhooks.json5", JSON.stringify(withTokens({ gateway: { publicUrl: PUBLIC_URL }, hooks: { presets } })));
+  write(".env", `${name.toUpperCase()}_SECRET=${SIGNING_SECRET}\n`);
+  const before = config();
+  const { code, stderr } = await register(name, "--place", place);
+  expect({ code, stderr }).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining(`presets enable ${name} --register ${place} --path ${name}-2`),
+  });
+  expect([vendor.hooks, config()]).toEqual([[], before]);
 });
 
 test("Linear's team is found by the key of its issues", async () => {

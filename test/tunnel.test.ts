@@ -10,6 +10,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import type { UserConfig } from "../src/core/config/schema/generated.ts";
 import { type RunningCommand, startWebhooks } from "./support/cli.ts";
 import { waitFor } from "./support/client.ts";
+import { startGiteaPlaces } from "./support/vendors/gitea-places.ts";
 import { startVendor, TOKEN, type VendorServer } from "./support/vendors/hook-vendors.ts";
 import { isRunning } from "./support/is-running.ts";
 import { spawnWebhooks } from "./support/process.ts";
@@ -186,14 +187,16 @@ test("a program that is not installed is named", async () => {
   });
 });
 
-test("with --register, webhooks lead to the tunnel while it is open", async () => {
-  vendor = await startVendor("gitea");
-  writePreset();
+test("with --register, webhooks of all places lead to the tunnel while it is open", async () => {
+  const server = await startGiteaPlaces(["acme/app", "acme/api"]);
+  vendor = { ...(await startVendor("gitea")), close: server.close };
+  writePreset({ url: server.url, place: ["acme/app", "acme/api", "!acme/secret"] });
   const { running } = await start("--register");
-  await expect.poll(() => vendor?.hooks).toMatchObject([{ url: `${TUNNEL}/hooks/gitea`, secret: SECRET }]);
+  const made = { config: { url: `${TUNNEL}/hooks/gitea`, secret: SECRET } };
+  await expect.poll(() => [...server.hooks.values()]).toMatchObject([[made], [made]]);
   running.stop();
   expect((await running.ended).code).toBe(0);
-  expect(vendor.hooks).toEqual([]);
+  expect([...server.hooks.values()]).toEqual([[], []]);
 });
 
 test("what a killed one left is removed by the next one, or by presets disable --unregister", async () => {
@@ -256,8 +259,8 @@ test("a secret that the sender makes for the tunnel is used at once", async () =
   expect(vendor.hooks).toEqual([]);
 });
 
-function writePreset(): void {
-  const use = { use: "gitea", with: { secret: SECRET, apiToken: TOKEN, apiUrl: vendor?.url, place: "acme/app" } };
+function writePreset({ url = vendor?.url, place = ["acme/app"] } = {}): void {
+  const use = { use: "gitea", with: { secret: SECRET, apiToken: TOKEN, apiUrl: url, place } };
   writeConfig({ gateway: { publicUrl: "https://127.0.0.1:9" }, hooks: { presets: [use] } });
 }
 

@@ -1,7 +1,7 @@
 import { DAY_MS, HOUR_MS } from "../core/shared/time.ts";
 import { setTimeout as delay } from "node:timers/promises";
 import { DriverError, messageOf } from "../core/errors.ts";
-import type { MissedEvents } from "../core/ports/missed.ts";
+import type { MissedEvent, MissedEvents } from "../core/ports/missed.ts";
 
 /** A catch-up that is under way: a row of the journal, so that whatever ends the process, another continues it. */
 export interface CatchUp {
@@ -88,4 +88,22 @@ export async function runCatchUp(
       }
     }
   }
+}
+
+/** The missed events of several places of one sender, as if they were of one. */
+export function joinMissed(places: readonly MissedEvents[]): MissedEvents {
+  const owners = new Map<MissedEvent, MissedEvents>();
+  return {
+    paceMs: Math.max(...places.map(({ paceMs }) => paceMs)),
+    async find(since) {
+      const found = await Promise.all(places.map((place) => place.find(since)));
+      owners.clear();
+      for (const [index, { missed }] of found.entries()) {
+        for (const event of missed) owners.set(event, places[index]!);
+      }
+      const missed = [...owners.keys()].toSorted((one, other) => (one.order < other.order ? -1 : 1));
+      return { missed, notes: [...new Set(found.flatMap(({ notes }) => notes))] };
+    },
+    repeat: async (event) => owners.get(event)?.repeat(event),
+  };
 }

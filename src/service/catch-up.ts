@@ -1,8 +1,8 @@
 import { toCommand } from "../core/shared/text/command.ts";
 import { HOUR_MS } from "../core/shared/time.ts";
-import { type CatchUp, type CatchUpResult, runCatchUp } from "./catch-up-run.ts";
+import { type CatchUp, type CatchUpResult, joinMissed, runCatchUp } from "./catch-up-run.ts";
 import { findVendor } from "../core/ports/vendor.ts";
-import type { FoundMissed, MissedEvent, MissedEvents } from "../core/ports/missed.ts";
+import type { FoundMissed, MissedEvents } from "../core/ports/missed.ts";
 import { toCaughtUpRequest } from "../core/ingress/hook-request.ts";
 import { findUse, listApiAccesses, listEvents, toHook, toHookUrl } from "../core/config/presets/api-access.ts";
 import { findRegistration } from "../core/config/presets/file.ts";
@@ -240,24 +240,6 @@ export function createCatchUps(parts: Parts, { requireReady, receive, alerts }: 
       throw new DriverError(error.message, { retryable, cause: error });
     }
   }
-}
-
-/** The missed events of several places of one sender, as if they were of one. */
-function joinMissed(places: readonly MissedEvents[]): MissedEvents {
-  const owners = new Map<MissedEvent, MissedEvents>();
-  return {
-    paceMs: Math.max(...places.map(({ paceMs }) => paceMs)),
-    async find(since) {
-      const found = await Promise.all(places.map((place) => place.find(since)));
-      owners.clear();
-      for (const [index, { missed }] of found.entries()) {
-        for (const event of missed) owners.set(event, places[index]!);
-      }
-      const missed = [...owners.keys()].toSorted((one, other) => (one.order < other.order ? -1 : 1));
-      return { missed, notes: [...new Set(found.flatMap(({ notes }) => notes))] };
-    },
-    repeat: async (event) => owners.get(event)?.repeat(event),
-  };
 }
 
 /** Ids that have arrived since a time, also by another attempt of the sender. */

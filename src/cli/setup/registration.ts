@@ -24,7 +24,7 @@ import { showHookId } from "../../vendors/kit/subscriptions.ts";
 import { readOwn, toObject, toText } from "../../core/shared/json.ts";
 import { replaceFile } from "../../core/shared/system/files.ts";
 import { EXIT_CODES, locateEnvFile, UsageError } from "../command.ts";
-import { toCommand } from "../../core/shared/text/command.ts";
+import { toCommand, toWord } from "../../core/shared/text/command.ts";
 import { locateNewConfig, readSecret } from "../context.ts";
 import { type CliIo, print, printError, printJsonLine, printWarnings } from "../io.ts";
 import { confirmWrite, loadPlan, openTerminal, plainChange, printWritten, showChange } from "./change.ts";
@@ -97,6 +97,8 @@ async function prepare(command: RegisterCommand, options: Record<string, unknown
   if (makesSecret(vendor, steps) && (variable ?? secretFile) === undefined) {
     throw refuseLiteral(sender!, vendor, target.file);
   }
+  const isOfOther = isStored && written !== undefined && listPlaces(written).some((other) => other !== place);
+  if (makesSecret(vendor, steps) && isOfOther) throw refuseSecond(sender!, vendor, target.file);
   const ours = vendor.webhooks.secretBy === "us" ? toText([use.with["secret"]].flat()[0]) : undefined;
   const what = vendor.webhooks.secretBy === "app" ? "the app's secret" : "a new secret";
   const toSet = toStore === undefined ? [] : [`In ${path.relative(io.cwd, envFile)}: set ${variable} to ${what}.`];
@@ -278,6 +280,13 @@ function makesSecret({ webhooks }: Registrar, { kind }: RegistrationPlan): boole
 function refuseLiteral({ use }: Sender, { service }: Registrar, file: string): ConfigError {
   const variable = toSecretVariable(toHook(use));
   const message = `${service} makes a new secret for the webhook, which cannot replace one that the configuration has itself. Write \${${variable}} there.`;
+  return new ConfigError([{ file, key: `${use.key}.with.secret`, message }]);
+}
+
+/** The secret that the sender makes would replace that of the webhook at another place. */
+function refuseSecond({ use, place = "" }: Sender, { service }: Registrar, file: string): ConfigError {
+  const command = `${toCommand("presets enable", use.written)} --register ${toWord(place)} --path ${toHook(use)}-2`;
+  const message = `${service} makes a secret for each webhook, and the stored one is that of another place. Use the preset once more: \`${command}\`.`;
   return new ConfigError([{ file, key: `${use.key}.with.secret`, message }]);
 }
 

@@ -9,9 +9,13 @@ const diff = { files: [{ path: "new.ts", oldPath: "old.ts", patch: PATCH }] };
 
 function prepare(
   block: object,
-  { review = "comment", ...target }: { review?: ReviewVerdict; agent?: "none"; commit?: undefined; isGone?: true } = {},
+  {
+    review = "comment",
+    stranger,
+    ...target
+  }: { review?: ReviewVerdict; stranger?: true; agent?: "none"; commit?: undefined; isGone?: true } = {},
 ) {
-  const action = { review, ...("agent" in target && { agent: target.agent }) } as AgentAction;
+  const action = { review, stranger, ...("agent" in target && { agent: target.agent }) } as AgentAction;
   const driver = {
     limit: 100,
     readDiff: async () => (target.isGone ? undefined : diff),
@@ -52,6 +56,14 @@ test("other comments are listed in the text, and their names are no markup", asy
     "Summary.\n\n`new.ts`, line 5:\n\nLine 5.\n\n`new.ts`, line 3 of the old file:\n\nLine 3.\n\n" +
       `\`x # y\`, lines 3–4:\n\nFar.\n\n\`new.ts\`, line 2:\n\n${"x".repeat(101)}`,
   );
+});
+
+test("a stranger's turn approves nothing, and the warning names no setting", async () => {
+  const { review, warnings } = await prepare({ verdict: "approve" }, { review: "request-changes", stranger: true });
+  expect(review?.verdict).toBe("comment");
+  expect(warnings).toEqual([
+    `The agent's verdict was "approve", which a turn that a stranger started does not allow: the review is a comment.`,
+  ]);
 });
 
 test.each(["request-changes", "approve"] as const)(

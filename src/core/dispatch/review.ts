@@ -36,7 +36,7 @@ export async function prepareReview(
     const warning = `The commit ${commit.slice(0, 12)} cannot be reviewed there: the review was sent as text.`;
     return { text: addUnplaced(text, review.comments, more), warnings: [warning] };
   }
-  const { verdict, warnings } = limitVerdict(review, action.review);
+  const { verdict, warnings } = limitVerdict(review, action.review, action.stranger);
   const { placed, others } = placeComments(review.comments, diff, driver.limit);
   const unplaced = addUnplaced(text, others, more);
   return {
@@ -51,9 +51,11 @@ export async function prepareReview(
 function limitVerdict(
   { verdict }: ReviewBlock,
   strongest: ReviewVerdict,
+  isStrangers: boolean | undefined,
 ): { verdict: ReviewVerdict; warnings: string[] } {
   if (REVIEW_VERDICTS.indexOf(verdict) <= REVIEW_VERDICTS.indexOf(strongest)) return { verdict, warnings: [] };
-  const warning = `The agent's verdict was "${verdict}", which review: "${strongest}" does not allow: the review is a comment.`;
+  const rule = isStrangers ? "a turn that a stranger started" : `review: "${strongest}"`;
+  const warning = `The agent's verdict was "${verdict}", which ${rule} does not allow: the review is a comment.`;
   return { verdict: "comment", warnings: [warning] };
 }
 

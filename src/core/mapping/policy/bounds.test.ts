@@ -63,6 +63,7 @@ test("without the rule for hostile recipients, they are covered", () => {
 
 test.each([
   ["acme/secret#5", undefined, "it is about acme/secret, which is not in place"],
+  ["acme/secret/discussions/4", undefined, "it is about acme/secret, which is not in place"],
   ["acme/secret!", undefined, "it is about acme/secret, which is not in place"],
   ["DEV-12/internal", "-/", "it is about DEV, which is not in place"],
   ["C02:171.2", undefined, "it is about C02, which is not in place"],

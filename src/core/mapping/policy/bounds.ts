@@ -61,8 +61,12 @@ function isPlain(to: string): boolean {
 export function describeElsewhere(to: string, below = BELOW): string {
   const marks = below.replace("/", "");
   const end = Array.from(to).findIndex((character) => marks.includes(character));
-  const place = cutText(toOneLine(end === -1 ? to : Array.from(to).slice(0, end).join("")), MAX_SHOWN);
+  const whole = end === -1 ? to : Array.from(to).slice(0, end).join("");
+  const place = cutText(toOneLine(whole.replace(DISCUSSION, "")), MAX_SHOWN);
   return place === "" ? "it names no place, so it is not in place" : `it is about ${place}, which is not in place`;
 }
 
 const MAX_SHOWN = 100;
+
+/** The end of a discussion's recipient at GitHub, behind its repository. */
+const DISCUSSION = /\/discussions\/\d+$/;
