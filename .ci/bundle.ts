@@ -26,6 +26,7 @@ export async function bundleProgram(dist: string): Promise<string[]> {
       "src/contracts/index.ts",
       "src/cli/webhooks.ts",
       "src/stores/sqlite/search-worker.ts",
+      "src/agents/workspace/box-init.ts",
     ],
     outbase: "src",
     outdir: dist,

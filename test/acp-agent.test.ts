@@ -54,7 +54,7 @@ async function start(): Promise<void> {
   service = await startService({
     config: {
       agents: {
-        providers: { own: { kind: "acp", command: [process.execPath, ACP_AGENT] } },
+        providers: { own: { kind: "acp", sandbox: false, command: [process.execPath, ACP_AGENT] } },
         defaults: { model: "own/default" },
       },
     },

@@ -58,7 +58,7 @@ test("nothing of a killed service's turn is left: neither its processes nor its 
   const script =
     "[ -e ids ] && exit; sleep 600 & echo $HOOKLINE_HISTORY > history; echo $$ $! > ids.new; mv ids.new ids; wait";
   const agents: UserConfig["agents"] = {
-    providers: { own: { kind: "command", command: ["sh", "-c", script] } },
+    providers: { own: { kind: "command", sandbox: false, command: ["sh", "-c", script] } },
     defaults: { model: "own/default" },
   };
   const config = path.join(folder, "webhooks.json");
@@ -90,7 +90,7 @@ async function start(script: string): Promise<void> {
   service = await startService({
     config: {
       agents: {
-        providers: { own: { kind: "command", command: ["sh", "-c", script] } },
+        providers: { own: { kind: "command", sandbox: false, command: ["sh", "-c", script] } },
         defaults: { model: "own/default" },
       },
     },

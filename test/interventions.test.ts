@@ -40,8 +40,8 @@ beforeEach(async () => {
       },
       agents: {
         providers: {
-          slow: { kind: "command", command: ["sleep", "600"] },
-          cat: { kind: "command", command: ["cat"] },
+          slow: { kind: "command", sandbox: false, command: ["sleep", "600"] },
+          cat: { kind: "command", sandbox: false, command: ["cat"] },
         },
         defaults: { model: "cat/x" },
       },

@@ -30,8 +30,8 @@ beforeAll(async () => {
       },
       agents: {
         providers: {
-          broken: { kind: "command", command: ["false"] },
-          slow: { kind: "command", command: ["sleep", "600"] },
+          broken: { kind: "command", sandbox: false, command: ["false"] },
+          slow: { kind: "command", sandbox: false, command: ["sleep", "600"] },
           house: { kind: "openai-compatible", baseUrl: models.baseUrl },
         },
         defaults: { maxAttempts: 1, models: ["broken/x", "house/large", "slow/x"] },

@@ -152,7 +152,7 @@ test("reads a mailbox, stores in PostgreSQL and talks to an ACP agent with these
     config: {
       ...toMailConfig(mailbox),
       agents: {
-        providers: { own: { kind: "acp", command: [process.execPath, ACP_AGENT] } },
+        providers: { own: { kind: "acp", sandbox: false, command: [process.execPath, ACP_AGENT] } },
         defaults: { model: "own/default" },
       },
       store: { url: await createPostgresUrl() },

@@ -190,7 +190,9 @@ function writeOpenState(): void {
 
 function writeConfig(script: string): string {
   const file = path.join(folder, "webhooks.json5");
-  const providers = { own: { kind: "command" as const, command: ["sh", "-c", script] as [string, ...string[]] } };
+  const providers = {
+    own: { kind: "command" as const, sandbox: false, command: ["sh", "-c", script] as [string, ...string[]] },
+  };
   writeFileSync(file, JSON.stringify(withTokens({ agents: { providers, defaults: { model: "own/default" } } })));
   return file;
 }

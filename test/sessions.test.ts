@@ -54,7 +54,7 @@ test("a gateway that keeps the history gets another name for each session, also 
 
 type Provider = NonNullable<NonNullable<UserConfig["agents"]>["providers"]>[string];
 
-const PROGRAM: Provider = { kind: "command", command: [process.execPath, "-e", AGENT] };
+const PROGRAM: Provider = { kind: "command", sandbox: false, command: [process.execPath, "-e", AGENT] };
 
 async function start(session: UserConfig["session"], own: Provider = PROGRAM): Promise<void> {
   service = await startService({

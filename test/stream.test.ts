@@ -41,7 +41,7 @@ describe("the stream", () => {
 
   test("shows dead letters, refused requests and reloads", async () => {
     const agents: UserConfig["agents"] = {
-      providers: { broken: { kind: "command", command: ["false"] } },
+      providers: { broken: { kind: "command", sandbox: false, command: ["false"] } },
       defaults: { model: "broken/x", maxAttempts: 1 },
     };
     service = await startService({ config: { agents } });

@@ -1,16 +1,22 @@
-import type { ActiveSession, ClientContext, ContentBlock, StopReason } from "@agentclientprotocol/sdk";
+import type {
+  AgentCapabilities,
+  ClientContext,
+  ContentBlock,
+  NewSessionResponse,
+  SessionUpdate,
+  StopReason,
+} from "@agentclientprotocol/sdk";
 import { setImmediate as afterInput } from "node:timers/promises";
-import { DriverError } from "../core/errors.ts";
+import { codeOf, DriverError, messageOf } from "../core/errors.ts";
 import type { AgentReply, AgentTurn } from "../core/ports/agent.ts";
-import { createTranscript, type Transcript } from "./acp-transcript.ts";
+import { createTranscript } from "./acp-transcript.ts";
+import type { TurnProgram } from "./workspace/program.ts";
 
-/** One conversation with an agent. It takes one turn at a time. */
-export interface AcpSession {
+/** A conversation with an agent, for one turn. */
+interface AcpSession {
   /** Sends the turn's message, in a new session after the history, and resolves to the agent's answer. */
   ask(turn: AgentTurn & { model: string }): Promise<AcpAnswer>;
   cancel(): void;
-  /** Cancels, and ignores what the agent still sends. */
-  close(): void;
 }
 
 export interface AcpAnswer extends Pick<AgentReply, "text" | "notes" | "usage" | "cost"> {
@@ -18,46 +24,73 @@ export interface AcpAnswer extends Pick<AgentReply, "text" | "notes" | "usage" |
   warnings: string[];
 }
 
+type UpdateListener = (sessionId: string, update: SessionUpdate) => void;
+
 export interface AcpAgent {
   context: ClientContext;
-  /** Titles of refused requests for a permission, by the id of the session. */
-  refusals: Map<string, string[]>;
+  capabilities: AgentCapabilities;
+  /** Titles of refused requests for a permission. */
+  refused: string[];
+  listeners: Set<UpdateListener>;
 }
 
-/** `cwd`: absolute path of the session's folder. */
-export async function openAcpSession({ context: agent, refusals }: AcpAgent, cwd: string): Promise<AcpSession> {
-  const session = await agent.buildSession(cwd).start();
-  let totalCost = 0;
-  let isNew = true;
-  let chosenModel = "default";
-  const updates = readUpdates(session);
+/** Continues the agent's session of the program, if there is one and the agent can. Otherwise it begins a new one. */
+export async function openAcpSession(
+  agent: AcpAgent,
+  program: TurnProgram,
+  { history }: Pick<AgentTurn, "history">,
+): Promise<AcpSession> {
+  const { context, refused, listeners } = agent;
+  const before = history.length > 0 ? program.state : {};
+  const continued =
+    before.sessionId === undefined ? undefined : await continueSession(agent, program.cwd, before.sessionId);
+  const session = continued ?? (await context.request("session/new", { cwd: program.cwd, mcpServers: [] }));
+  const { sessionId } = session;
+  let totalCost = continued ? (before.cost ?? 0) : 0;
+  if (program.mode !== undefined) await chooseMode(context, session, program.mode);
   return {
-    async ask({ history, message, model }) {
-      const warnings = model === chosenModel && model === "default" ? [] : await chooseModel(agent, session, model);
-      chosenModel = model;
-      const prompt = toPrompt(message, isNew ? history : []);
-      isNew = false;
-      refusals.delete(session.sessionId);
-      await updates.drop();
-      const [{ stopReason }, { tokens, total, ...said }] = await Promise.all([
-        session.prompt(prompt),
-        updates.collect(),
+    async ask({ message, model }) {
+      const [option] = listOptions(session, "model");
+      // A session that is continued has the model of its last turn.
+      const ownModel = (continued && before.model) ?? option?.current;
+      const wanted = model === "default" ? ownModel : model;
+      const warnings =
+        wanted === undefined || wanted === option?.current ? [] : await chooseModel(context, session, wanted);
+      // Updates from before, such as the replay of a loaded session, are no reply.
+      await afterInput();
+      const transcript = createTranscript();
+      const broken = Promise.withResolvers<never>();
+      const listen: UpdateListener = (id, update) => {
+        try {
+          if (id === sessionId) transcript.take(update);
+        } catch (error) {
+          broken.reject(error);
+        }
+      };
+      listeners.add(listen);
+      const prompt = toPrompt(message, continued ? [] : history);
+      const { stopReason } = await Promise.race([
+        context.request("session/prompt", { sessionId, prompt }),
+        broken.promise,
       ]);
-      const refused = refusals.get(session.sessionId) ?? [];
+      // Updates before the answer are handled, each by its own task.
+      await afterInput();
+      listeners.delete(listen);
+      const { tokens, total, ...said } = transcript.finish();
       requireWords(said.text, refused);
+      const cost = total === undefined ? undefined : addCost(total);
+      program.state = { ...program.state, sessionId, cost: totalCost, model: ownModel };
       return {
         ...said,
         stopReason,
         warnings: [...warnings, ...warnOfRefusals(refused)],
         ...(tokens !== undefined && { usage: { inputTokens: tokens } }),
-        ...(total !== undefined && { cost: addCost(total) }),
+        ...(cost !== undefined && { cost }),
       };
     },
-    cancel,
-    close() {
-      cancel();
-      refusals.delete(session.sessionId);
-      session.dispose();
+    cancel() {
+      // A program that has ended needs no cancellation.
+      context.notify("session/cancel", { sessionId }).catch(() => {});
     },
   };
 
@@ -67,11 +100,63 @@ export async function openAcpSession({ context: agent, refusals }: AcpAgent, cwd
     totalCost = total;
     return cost;
   }
+}
 
-  function cancel(): void {
-    // A program that has ended needs no cancellation.
-    agent.notify("session/cancel", { sessionId: session.sessionId }).catch(() => {});
+type Continued = Pick<NewSessionResponse, "modes" | "configOptions">;
+
+/** Undefined: the agent cannot, or no longer has it. */
+async function continueSession(
+  { context, capabilities }: AcpAgent,
+  cwd: string,
+  sessionId: string,
+): Promise<NewSessionResponse | undefined> {
+  const request = { sessionId, cwd, mcpServers: [] };
+  const ways: (() => Promise<Continued>)[] = [
+    ...(capabilities.sessionCapabilities?.resume ? [() => context.request<Continued>("session/resume", request)] : []),
+    ...(capabilities.loadSession ? [() => context.request<Continued>("session/load", request)] : []),
+  ];
+  for (const way of ways) {
+    try {
+      const { modes, configOptions } = await way();
+      return { sessionId, modes, configOptions };
+    } catch (error) {
+      // Without a code the connection broke.
+      if (codeOf(error) === undefined) throw error;
+    }
   }
+  return undefined;
+}
+
+/** A mode in which the agent asks for no permission. Some agents have modes of their own, others an option. */
+async function chooseMode(agent: ClientContext, session: NewSessionResponse, mode: string): Promise<void> {
+  const { sessionId, modes } = session;
+  const [option] = listOptions(session, "mode");
+  const offered = [...(modes?.availableModes ?? []).map(({ id }) => id), ...(option?.values ?? [])];
+  if (modes?.currentModeId === mode) return;
+  try {
+    if (modes || !option) await agent.request("session/set_mode", { sessionId, modeId: mode });
+    else await agent.request("session/set_config_option", { sessionId, configId: option.id, value: mode });
+  } catch (error) {
+    if (codeOf(error) === undefined) throw error;
+    const list = [...new Set(offered)].join(", ") || "none";
+    throw new DriverError(`The agent refused its mode ${mode} (${messageOf(error)}). It offers: ${list}.`, {
+      retryable: false,
+    });
+  }
+}
+
+interface SelectOption {
+  id: string;
+  current: string;
+  values: string[];
+}
+
+function listOptions({ configOptions }: NewSessionResponse, category: string): SelectOption[] {
+  return (configOptions ?? []).flatMap((option) => {
+    if (option.category !== category || option.type !== "select") return [];
+    const choices = option.options.flatMap((entry) => ("group" in entry ? entry.options : [entry]));
+    return [{ id: option.id, current: option.currentValue, values: choices.map(({ value }) => value) }];
+  });
 }
 
 /** The history is sent as JSON, so that no text in it can pass for another turn. */
@@ -82,18 +167,13 @@ function toPrompt(message: string, history: AgentTurn["history"]): ContentBlock[
   return [{ type: "text", text: earlier }, prompt];
 }
 
-/** `default` is the model that the session started with. Returns a warning when the agent does not offer the model. */
-async function chooseModel(agent: ClientContext, session: ActiveSession, model: string): Promise<string[]> {
-  const { sessionId, newSessionResponse } = session;
-  for (const option of newSessionResponse.configOptions ?? []) {
-    if (option.category !== "model" || option.type !== "select") continue;
-    const value = model === "default" ? option.currentValue : model;
-    const offered = option.options.flatMap((entry) => ("group" in entry ? entry.options : [entry]));
-    if (!offered.some((choice) => choice.value === value)) continue;
-    await agent.request("session/set_config_option", { sessionId, configId: option.id, value });
-    return [];
-  }
-  return model === "default" ? [] : [`The agent does not offer the model "${model}" and answered with its own choice.`];
+/** Returns a warning when the agent does not offer the model. */
+async function chooseModel(agent: ClientContext, session: NewSessionResponse, model: string): Promise<string[]> {
+  const option = listOptions(session, "model").find(({ values }) => values.includes(model));
+  if (!option) return [`The agent does not offer the model "${model}" and answered with its own choice.`];
+  const { sessionId } = session;
+  await agent.request("session/set_config_option", { sessionId, configId: option.id, value: model });
+  return [];
 }
 
 /** The work needed the permission, so another attempt would end in the same way. */
@@ -115,42 +195,4 @@ const MAX_SHOWN = 5;
 function listRefused(refused: string[]): string {
   const shown = [...new Set(refused)].slice(0, MAX_SHOWN);
   return shown.join("; ");
-}
-
-interface Updates {
-  /** Leaves out what has come since the last answer, or since the session began. */
-  drop(): Promise<void>;
-  /** Reads up to the end of the prompt's answer. */
-  collect(): Promise<ReturnType<Transcript["finish"]>>;
-}
-
-function readUpdates(session: ActiveSession): Updates {
-  type Update = Awaited<ReturnType<ActiveSession["nextUpdate"]>>;
-  let asked: Promise<Update> | undefined;
-  const next = (): Promise<Update> => {
-    const update = asked ?? session.nextUpdate();
-    asked = undefined;
-    return update;
-  };
-  return {
-    async drop() {
-      for (;;) {
-        const update = next();
-        const hasCome = await Promise.race([update.then(() => true), afterInput(false)]);
-        if (hasCome) continue;
-        asked = update;
-        // The caller that collects it sees the error.
-        update.catch(() => {});
-        return;
-      }
-    },
-    async collect() {
-      const transcript = createTranscript();
-      for (;;) {
-        const message = await next();
-        if (message.kind === "stop") return transcript.finish();
-        transcript.take(message.update);
-      }
-    },
-  };
 }

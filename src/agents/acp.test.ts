@@ -1,7 +1,8 @@
+import { randomUUID } from "node:crypto";
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { afterEach, describe, expect, test, vi } from "vitest";
+import { afterAll, afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { isRunning } from "../../test/support/is-running.ts";
 import { ACP_AGENT } from "../../test/support/program.ts";
 import { describeAgent, turnOf } from "../contracts/agent.ts";
@@ -15,56 +16,69 @@ const HISTORY: AgentTurn["history"] = [
   { role: "assistant", text: "two" },
 ];
 
-describeAgent({ describe, test }, "acp", async () => {
-  const agent = create();
-  return { agent, model: "own/default", close: async () => agent.close?.() };
-});
+const folder = mkdtempSync(path.join(tmpdir(), "hookline-acp-"));
+afterAll(() => rmSync(folder, { recursive: true }));
 
-let agent: AgentDriver = create();
-afterEach(() => {
-  agent.close?.();
-  vi.unstubAllEnvs();
-  agent = create();
-});
+describeAgent({ describe, test }, "acp", async () => ({
+  agent: create(),
+  model: "own/default",
+  close: async () => {},
+}));
+
+let agent: AgentDriver;
+beforeEach(() => void (agent = create()));
+afterEach(() => void vi.unstubAllEnvs());
 
 describe("sessions", () => {
-  test("a known session is sent only the message", async () => {
-    expect(await textOf("hello")).toBe("session-1 1: hello");
-    expect(await textOf("again", { history: HISTORY })).toBe("session-1 2: again");
+  test.each(["resume", "load"])(
+    "a session is continued by another program, which is sent only the message: %s",
+    async (can) => {
+      agent = create({ env: keeping(can) });
+      const pid = await textOf("pid");
+      expect(await textOf("again", { history: HISTORY })).toBe("session-1 2: again");
+      expect(await textOf("pid", { history: HISTORY })).not.toBe(pid);
+      await expect.poll(() => isRunning(pid)).toBe(false);
+    },
+  );
+
+  test("the file of the sessions is gone: a new one is sent the history as JSON", async () => {
+    const env = keeping("resume");
+    agent = create({ env });
+    await textOf("hello");
+    rmSync(env.ACP_STORE);
+    const text = await textOf("again", { history: HISTORY });
+    expect(text).toBe(`session-1 1: Earlier turns of this session, oldest first:\n${JSON.stringify(HISTORY)}\n\nagain`);
+  });
+
+  test("an agent that cannot continue is sent the history each time", async () => {
+    await textOf("hello");
+    expect(await textOf("again", { history: HISTORY })).toMatch(/^session-1 1: Earlier/);
   });
 
   test("two parallel sessions are separate", async () => {
-    const [a, b] = await Promise.all([textOf("a", { sessionKey: "a" }), textOf("b", { sessionKey: "b" })]);
-    expect([a, b].toSorted()).toEqual(["session-1 1: a", "session-2 1: b"]);
+    const ask = (sessionKey: string) => textOf("pid", { sessionKey });
+    const [a, b] = await Promise.all([ask("a"), ask("b")]);
+    expect(a).not.toBe(b);
   });
 
   test("a turn without history starts a new session", async () => {
+    agent = create({ env: keeping("resume") });
     await textOf("hello");
     expect(await textOf("hello")).toBe("session-2 1: hello");
   });
 
-  test("a lost program is started again and sent the history as JSON", async () => {
-    const first = await textOf("pid");
-    expect(await failureOf(run("die", { history: HISTORY }))).toMatchObject({
-      retryable: true,
-      message: "own was lost before it replied.",
-    });
-    const text = await textOf("again", { history: HISTORY });
-    expect(text).toBe(`session-1 1: Earlier turns of this session, oldest first:\n${JSON.stringify(HISTORY)}\n\nagain`);
-    expect(await textOf("pid", { history: HISTORY })).not.toBe(first);
-  });
-
-  test("a failed turn ends the session of the agent", async () => {
+  test.each(["die", "fail -32603"])("a failed turn ends the session of the agent: %s", async (message) => {
+    agent = create({ env: keeping("resume") });
     await textOf("hello");
-    await failureOf(run("fail -32603", { history: HISTORY }));
+    expect(await failureOf(run(message, { history: HISTORY }))).toMatchObject({ retryable: true });
     expect(await textOf("again", { history: HISTORY })).toMatch(/^session-2 1: Earlier/);
+    expect(await textOf("more", { history: HISTORY })).toBe("session-2 2: more");
   });
 
-  test("a program is replaced after a hundred sessions", async () => {
-    const first = await textOf("pid");
-    for (let turn = 0; turn < 99; turn += 1) await textOf("hello", { sessionKey: `hook:${turn}` });
-    expect(await textOf("pid")).not.toBe(first);
-    await expect.poll(() => isRunning(first)).toBe(false);
+  test("what the agent remembers counts among the private sources", async () => {
+    expect((await run("hello", { sources: ["a"] })).sources).toEqual(["a"]);
+    expect((await run("hello", { sources: ["b"], history: HISTORY })).sources).toEqual(["a", "b"]);
+    expect(await run("hello")).not.toHaveProperty("sources");
   });
 });
 
@@ -87,6 +101,7 @@ describe("input", () => {
   });
 
   test("chooses the original model again", async () => {
+    agent = create({ env: keeping("resume") });
     await run("hello", { model: "own/large" });
     expect(await textOf("model", { history: HISTORY })).toBe("small");
   });
@@ -196,13 +211,8 @@ describe("result", () => {
     expect(message.length).toBeLessThan(400);
   });
 
-  test("once a prompt was sent, error output is not shown: it may quote another session", async () => {
-    const other = failureOf(run("deaf", { sessionKey: "other" }));
-    await textOf("hello");
-    const own = failureOf(run("complain and die", { history: HISTORY }));
-    for (const failure of [other, own]) {
-      expect(await failure).toMatchObject({ message: "own was lost before it replied." });
-    }
+  test("once a prompt was sent, error output is not shown: it may quote it", async () => {
+    expect(await failureOf(run("complain and die"))).toMatchObject({ message: "own was lost before it replied." });
   });
 
   test("another version of the protocol is a permanent error", async () => {
@@ -216,6 +226,7 @@ describe("result", () => {
 
 describe("usage", () => {
   test("a turn has the tokens in its context, and what the session's cost has grown by", async () => {
+    agent = create({ env: keeping("resume") });
     expect(await run("usage 1200 0.25")).toMatchObject({ usage: { inputTokens: 1200 }, cost: 0.25 });
     const second = await run("usage 1500 0.75", { history: HISTORY });
     expect(second).toMatchObject({ usage: { inputTokens: 1500 }, cost: 0.5 });
@@ -235,21 +246,17 @@ describe("usage", () => {
 });
 
 describe("abort", () => {
-  test("the turn is canceled, and the program keeps running", async () => {
-    const pid = await textOf("pid");
+  test("the turn is canceled", async () => {
     expect(await abortOnceAt("wait")).toMatchObject({
       retryable: true,
       message: "The run was stopped before own replied.",
     });
-    expect(await textOf("pid")).toBe(pid);
   });
 
   test("an agent that ignores the cancellation is killed after two seconds", async () => {
-    const pid = await textOf("pid");
     const startedAt = performance.now();
     expect(await abortOnceAt("deaf")).toMatchObject({ retryable: true });
     expect(performance.now() - startedAt).toBeGreaterThan(1900);
-    await expect.poll(() => isRunning(pid)).toBe(false);
   });
 
   test("an agent that never initializes is killed too", async () => {
@@ -258,30 +265,13 @@ describe("abort", () => {
   });
 });
 
-describe("close", () => {
-  test("ends the program", async () => {
-    const pid = await textOf("pid");
-    agent.close?.();
-    await expect.poll(() => isRunning(pid)).toBe(false);
-  });
-
-  test("lets a running turn finish", async () => {
-    const pid = textOf("pid");
-    agent.close?.();
-    const ended = await pid;
-    expect(ended).toMatch(/^\d+$/);
-    await expect.poll(() => isRunning(ended)).toBe(false);
-  });
-});
-
 /** Aborts once the agent is at the prompt. */
 async function abortOnceAt(word: "wait" | "deaf"): Promise<Error> {
-  const folder = mkdtempSync(path.join(tmpdir(), "hookline-acp-"));
   const mark = path.join(folder, "mark");
   const abort = new AbortController();
   const failed = failureOf(run(`${word} ${mark}`, {}, abort.signal));
   await expect.poll(() => existsSync(mark)).toBe(true);
-  rmSync(folder, { recursive: true });
+  rmSync(mark);
   abort.abort();
   return failed;
 }
@@ -294,6 +284,14 @@ function run(message: string, turn: Partial<AgentTurn> = {}, signal = never): Pr
   return agent.run(turnOf({ model: "own/default", message, ...turn }), signal);
 }
 
+/** Variables of an agent that can continue the sessions of this test. */
+function keeping(can: string): { ACP_CAN: string; ACP_STORE: string } {
+  return { ACP_CAN: can, ACP_STORE: path.join(folder, `sessions-${randomUUID()}`) };
+}
+
 function create(options: { command?: string[]; env?: Record<string, string>; cwd?: string } = {}): AgentDriver {
-  return createAcp({ command: [process.execPath, ACP_AGENT], ...options }, { name: "own", baseDir: "/" });
+  return createAcp(
+    { command: [process.execPath, ACP_AGENT], sandbox: false, ...options },
+    { name: "own", baseDir: "/", tempDir: folder, stateDir: path.join(folder, randomUUID()) },
+  );
 }

@@ -11,9 +11,16 @@ import { undici } from "../core/shared/net/undici.ts";
 import { traceHeaders } from "../core/telemetry/traces.ts";
 import { toReply } from "./ai-sdk-reply.ts";
 import { readAnswers } from "./model-answer.ts";
-import type { AgentDriver, AgentTurn, CallOutcome, ToolDescription } from "../core/ports/agent.ts";
+import type {
+  AgentDriver,
+  AgentTurn,
+  CallOutcome,
+  ModelApi,
+  ModelFormat,
+  ToolDescription,
+} from "../core/ports/agent.ts";
 import { createCallIds } from "./call-ids.ts";
-import { assertNotAborted, requireModelId, toDriverError } from "./errors.ts";
+import { assertNotAborted, requireModelId, toDriverError, withoutSecrets } from "./errors.ts";
 import { toReasoning, withoutThinking } from "./thinking.ts";
 
 export const remoteSchema = objectSchema([], {
@@ -60,6 +67,7 @@ export function createAiSdk(
   const models = new Map<string, ProviderModel>();
   return {
     name,
+    modelApi: toModelApi(kind, { baseUrl, apiKey, headers }, name),
     canCall: () => true,
     async run(turn, signal) {
       const modelId = requireModelId(name, turn.model);
@@ -127,6 +135,36 @@ export function createAiSdk(
 function toOpenAiOptions({ sessionKey }: AgentTurn): { openai: { store: false; promptCacheKey: string } } {
   const promptCacheKey = createHash("sha256").update(sessionKey).digest("hex").slice(0, 32);
   return { openai: { store: false, promptCacheKey } };
+}
+
+const DEFAULT_URLS = { openai: "https://api.openai.com/v1", anthropic: "https://api.anthropic.com/v1" };
+/** Servers with OpenAI's API often have the others too. */
+const API_FORMATS: Record<Kind, readonly ModelFormat[]> = {
+  openai: ["chat", "responses"],
+  anthropic: ["messages"],
+  "openai-compatible": ["chat", "responses", "messages"],
+};
+
+function toModelApi(kind: Kind, { baseUrl, apiKey, headers = {} }: RemoteOptions, name: string): ModelApi {
+  const base = (baseUrl ?? (kind === "openai-compatible" ? "" : DEFAULT_URLS[kind])).replace(/\/+$/, "");
+  const bearer: Record<string, string> = apiKey ? { authorization: `Bearer ${apiKey}` } : {};
+  const credential = kind === "anthropic" ? { "x-api-key": apiKey ?? "", "anthropic-version": "2023-06-01" } : bearer;
+  return {
+    name,
+    formats: API_FORMATS[kind],
+    send: (path, { headers: given, body, ...request }) =>
+      fetchWithoutTimeout(`${base}/${path}`, {
+        ...request,
+        body,
+        headers: {
+          ...(body !== undefined && { "content-type": "application/json" }),
+          ...credential,
+          ...given,
+          ...headers,
+        },
+      }),
+    hide: (text) => withoutSecrets(text, [apiKey ?? "", ...Object.values(headers)]),
+  };
 }
 
 async function loadSdk(): Promise<typeof AiSdk> {

@@ -1,17 +1,17 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { isRunning } from "../../test/support/is-running.ts";
 import { describeAgent, turnOf } from "../contracts/agent.ts";
 import { failureOf } from "../contracts/harness.ts";
-import { checkProgram, createCommand } from "./command.ts";
-import type { AgentReply, AgentTurn } from "../core/ports/agent.ts";
+import { createCommand } from "./command.ts";
+import type { AgentDriver, AgentReply, AgentTurn } from "../core/ports/agent.ts";
 
 const never = new AbortController().signal;
 
 describeAgent({ describe, test }, "command", async () => ({
-  agent: createCommand({ command: ["sh", "-c", "echo Hello."] }, { name: "own", baseDir: ".", tempDir: tmpdir() }),
+  agent: create({ command: ["sh", "-c", "echo Hello."], sandbox: false }),
   model: "own/default",
   close: async () => {},
 }));
@@ -21,17 +21,6 @@ beforeEach(() => void (folder = mkdtempSync(path.join(tmpdir(), "hookline-comman
 afterEach(() => {
   vi.unstubAllEnvs();
   rmSync(folder, { recursive: true });
-});
-
-test("a program that is not on this machine is warned of", () => {
-  writeFileSync(path.join(folder, "agent.sh"), "");
-  const check = (file: string, more = {}) => checkProgram({ command: [file], ...more }, { baseDir: folder });
-  for (const file of ["sh", "./agent.sh", path.join(folder, "agent.sh")]) expect(check(file)).toEqual([]);
-  for (const file of ["no-such-program", "./absent.sh", "agent.sh"]) {
-    const message = `There is no program "${file}" on this machine. Install it, or write its whole path.`;
-    expect(check(file)).toEqual([{ key: "command", message, level: "warning" }]);
-  }
-  expect(check("agent.sh", { env: { PATH: folder } })).toEqual([]);
 });
 
 describe("input", () => {
@@ -190,9 +179,13 @@ function run(
   env: Record<string, string> = {},
   signal: AbortSignal = never,
 ): Promise<AgentReply> {
-  const agent = createCommand(
-    { command: [file, ...args], env },
-    { name: "own", baseDir: folder, tempDir: path.join(folder, "temporary") },
+  return create({ command: [file, ...args], env, sandbox: false }).run(
+    turnOf({ model: "own/default", ...turn }),
+    signal,
   );
-  return agent.run(turnOf({ model: "own/default", ...turn }), signal);
+}
+
+function create(options: Parameters<typeof createCommand>[0]): AgentDriver {
+  const own = { tempDir: path.join(folder, "temporary"), stateDir: path.join(folder, "state") };
+  return createCommand(options, { name: "own", baseDir: folder, ...own });
 }

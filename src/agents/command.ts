@@ -1,113 +1,59 @@
-import type { FromSchema } from "json-schema-to-ts";
-import { rmSync } from "node:fs";
-import { rm, writeFile } from "node:fs/promises";
-import path from "node:path";
+import { constants } from "node:os";
 import { DriverError } from "../core/errors.ts";
-import type { DriverContext, DriverDefinition, OptionProblem } from "../core/ports/driver.ts";
+import type { AgentDriver } from "../core/ports/agent.ts";
+import type { DriverDefinition } from "../core/ports/driver.ts";
+import { type ProgramResult, runProgram } from "../core/shared/system/child-process.ts";
+import { assertNotAborted, requireModelId, toProgramMessage } from "./errors.ts";
 import {
-  findMissingProgram,
-  pickEnvironment,
-  type ProcessOptions,
-  type ProgramResult,
-  runProgram,
-} from "../core/shared/system/child-process.ts";
-import { NON_BLANK, objectSchema, TEXTS, COMMAND } from "../core/shared/json.ts";
-import { createFolder } from "../core/shared/system/files.ts";
-import { createTemporaryFolder } from "../core/shared/system/temporary-folder.ts";
-import type { AgentDriver, AgentTurn } from "../core/ports/agent.ts";
-import { assertNotAborted, requireModelId, toProgramMessage, toStartError } from "./errors.ts";
+  checkProgram,
+  MAX_REPLY_BYTES,
+  preparePrograms,
+  type ProgramContext,
+  type ProgramOptions,
+  programSchema,
+} from "./workspace/program.ts";
 
-/** The options of a provider that runs a program: of `command` and of `acp`. */
-export const programSchema = objectSchema(["command"], {
-  command: {
-    ...COMMAND,
-    description:
-      "The program and its arguments, run without a shell. command: once for each turn, the prompt on its standard input, the reply on its standard output. acp: once for many turns.",
-  },
-  cwd: { ...NON_BLANK, description: "The folder that the program runs in. Default: the configuration file's." },
-  env: {
-    ...TEXTS,
-    description: "Variables of the program besides PATH, HOME, LANG and, for command, the turn's HOOKLINE_ variables.",
-  },
-});
-
-type CommandOptions = FromSchema<typeof programSchema>;
-
-export const command: DriverDefinition<AgentDriver, CommandOptions> = {
+export const command: DriverDefinition<AgentDriver, ProgramOptions> = {
   schema: programSchema,
   check: checkProgram,
   create: createCommand,
 };
 
-/** Warns of a program that is missing. */
-export function checkProgram(options: CommandOptions, { baseDir }: Pick<DriverContext, "baseDir">): OptionProblem[] {
-  return findMissingProgram(options.command, toProcess(options, baseDir));
-}
-
-const MAX_REPLY_BYTES = 1024 * 1024;
-
 /** sysexits.h: a temporary failure. */
 const EX_TEMPFAIL = 75;
 
 /** Runs a program for each turn. Exit code 0 is a reply. 75 (EX_TEMPFAIL) and a signal are retryable, other codes are not. */
-export function createCommand(
-  options: CommandOptions,
-  { name, baseDir, tempDir }: Pick<DriverContext, "name" | "baseDir" | "tempDir">,
-): AgentDriver {
-  const program = toProcess(options, baseDir);
+export function createCommand(options: ProgramOptions, context: ProgramContext): AgentDriver {
+  const { name } = context;
+  const secrets = Object.values(options.env ?? {});
+  const prepare = preparePrograms(options, context);
   return {
     name,
     async run(turn, signal) {
       const model = requireModelId(name, turn.model);
       assertNotAborted(name, signal);
-      const result = await withHistoryFile(turn, tempDir, (historyFile) =>
-        runProgram(
-          {
-            ...program,
-            env: { ...program.env, ...toTurnVariables({ ...turn, model }, historyFile) },
-            input: turn.message,
-            maxOutputBytes: MAX_REPLY_BYTES,
-          },
-          signal,
-        ),
-      ).catch((error: unknown) => {
-        throw toStartError(name, error);
+      return await prepare({ ...turn, model }, signal, async ({ process, isBoxed }, turnSignal) => {
+        const work = { ...process, input: turn.message, maxOutputBytes: MAX_REPLY_BYTES };
+        const result = await runProgram(work, turnSignal);
+        assertNotAborted(name, turnSignal);
+        return { text: readReply(isBoxed ? withSignal(result) : result, { name, secrets }), model: turn.model };
       });
-      assertNotAborted(name, signal);
-      return { text: readReply(result, { name, secrets: Object.values(options.env ?? {}) }), model: turn.model };
     },
   };
 }
 
-/** The program of a provider. It has the variables that it needs to find others and its settings, and those of `env`. */
-export function toProcess(
-  { command: given, cwd = "", env }: CommandOptions,
-  baseDir: string,
-): ProcessOptions & { cwd: string } {
-  return {
-    command: given,
-    cwd: path.resolve(baseDir, cwd),
-    env: { ...pickEnvironment(["PATH", "HOME", "LANG"]), ...env },
-  };
+/** A box ends with 128 and the number of the signal that ended its program, as a shell does. */
+function withSignal(result: Ending): Ending {
+  const [signal] = Object.entries(constants.signals).find(([, number]) => number + 128 === result.code) ?? [];
+  return signal === undefined ? result : { ...result, code: null, signal };
 }
 
-function toTurnVariables(turn: AgentTurn, historyFile: string): NodeJS.ProcessEnv {
-  return {
-    HOOKLINE_RUN_ID: turn.runId,
-    HOOKLINE_SESSION_KEY: turn.sessionKey,
-    HOOKLINE_KIND: turn.kind,
-    HOOKLINE_MODEL: turn.model,
-    HOOKLINE_THINKING: turn.thinking,
-    HOOKLINE_TIMEOUT_SECONDS: String(turn.timeoutSeconds),
-    HOOKLINE_MAX_OUTPUT_TOKENS: turn.maxOutputTokens?.toString(),
-    HOOKLINE_MAX_REPLY_BYTES: String(MAX_REPLY_BYTES),
-    HOOKLINE_ACK: turn.ack,
-    HOOKLINE_HISTORY: historyFile,
-  };
+interface Ending extends Omit<ProgramResult, "signal"> {
+  signal: string | null;
 }
 
 function readReply(
-  { code, signal, output, errorOutput }: ProgramResult,
+  { code, signal, output, errorOutput }: Ending,
   { name, secrets }: { name: string; secrets: string[] },
 ): string {
   if (output === undefined) {
@@ -119,27 +65,4 @@ function readReply(
   throw new DriverError(`${name} ${ending}${message && `: ${message}`}`, {
     retryable: code === null || code === EX_TEMPFAIL,
   });
-}
-
-/** The folders in use. A service that is killed by a second signal does not wait for its turns. */
-const folders = new Set<string>();
-process.on("exit", () => folders.forEach((folder) => rmSync(folder, { recursive: true, force: true })));
-
-/** Calls `work` with a file, readable by this user only, that holds the history as JSON: an array of `{ role, text }`. */
-async function withHistoryFile<Result>(
-  { history }: AgentTurn,
-  tempDir: string,
-  work: (file: string) => Promise<Result>,
-): Promise<Result> {
-  createFolder(tempDir, 0o700);
-  const folder = createTemporaryFolder(tempDir);
-  folders.add(folder);
-  try {
-    const file = path.join(folder, "history.json");
-    await writeFile(file, JSON.stringify(history), { mode: 0o600 });
-    return await work(file);
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-    folders.delete(folder);
-  }
 }

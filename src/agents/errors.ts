@@ -124,7 +124,7 @@ const URL_QUERY = /(https?:\/\/[^\s?#]+)[?#][^\s]*/gi;
 const MIN_SECRET_LENGTH = 6;
 
 /** One line without the given secrets. Many providers quote the key that they refuse, whole or masked. */
-function withoutSecrets(message: string, secrets: string[]): string {
+export function withoutSecrets(message: string, secrets: string[]): string {
   return secrets
     .filter((secret) => secret.length >= MIN_SECRET_LENGTH)
     .reduce((text, secret) => text.replaceAll(secret, "[redacted]"), message)

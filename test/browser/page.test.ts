@@ -31,7 +31,10 @@ beforeAll(async () => {
     config: {
       hooks: { mappings },
       agents: {
-        providers: { broken: { kind: "command", command: ["false"] }, cat: { kind: "command", command: ["cat"] } },
+        providers: {
+          broken: { kind: "command", sandbox: false, command: ["false"] },
+          cat: { kind: "command", sandbox: false, command: ["cat"] },
+        },
         defaults: { maxAttempts: 1, model: "cat/x" },
       },
     },

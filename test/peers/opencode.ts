@@ -27,6 +27,7 @@ try {
 function startHookline(home: string): ReturnType<typeof startService> {
   const coder = {
     kind: "acp" as const,
+    sandbox: false,
     command: [path.join(home, "bin/opencode.exe"), "acp"] as [string, ...string[]],
     cwd: folder,
     env: { HOME: folder },

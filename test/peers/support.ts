@@ -24,6 +24,8 @@ export interface Asked {
   said: string;
   /** The messages of the last model request, as JSON. */
   given: string;
+  /** All bodies of the turn's model requests, as JSON, in any format. */
+  asked: string;
 }
 
 /** Fields of the agent hook. */
@@ -42,12 +44,19 @@ export function createAsker(
     count += 1;
     const said = `Reply number ${count}.`;
     models.reply(said);
+    const before = models.bodies().length;
     const payload = { message, deliver: false, wakeMode: "next-heartbeat", ...options };
     const { body } = await service.post("agent", payload);
     const { runs } = await service.settled(body.eventId);
     const [{ state, reply, error, warnings }] = runs;
     if (state !== "done") throw new Error(`The turn "${message}" failed: ${error}`);
-    return { text: reply, warnings, said, given: JSON.stringify(models.lastMessages()) };
+    return {
+      text: reply,
+      warnings,
+      said,
+      given: JSON.stringify(models.lastMessages()),
+      asked: JSON.stringify(models.bodies().slice(before)),
+    };
   };
 }
 
@@ -75,6 +84,7 @@ async function install(spec: string, folder: string): Promise<void> {
   console.log(`Installing ${spec}, which takes a while.`);
   const temporary = `${folder}.${process.pid}`;
   mkdirSync(temporary, { recursive: true });
+  mkdirSync(path.dirname(folder), { recursive: true });
   writeFileSync(path.join(temporary, "package.json"), '{ "private": true }');
   try {
     await run("npm", ["install", "--no-audit", "--no-fund", spec], { cwd: temporary });

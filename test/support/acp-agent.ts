@@ -1,8 +1,9 @@
 /**
  * A program that speaks the Agent Client Protocol. It follows the last line of the prompt (before the end of a boundary).
- * It echoes any other prompt after the session's id and number of prompts.
+ * It echoes any other prompt after the session's id and number of prompts. `ACP_CAN`: resume or load; it then keeps its sessions in
+ * the file `ACP_STORE`.
  */
-import { writeFileSync, writeSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync, writeSync } from "node:fs";
 import { Readable, Writable } from "node:stream";
 import {
   agent,
@@ -13,12 +14,25 @@ import {
   type StopReason,
 } from "@agentclientprotocol/sdk";
 
-const sessions = new Map<string, { prompts: number; model: string; cancel: () => void }>();
+interface Session {
+  prompts: number;
+  model: string;
+  cancel: () => void;
+}
+
+const { ACP_CAN: can = "", ACP_STORE: store = "" } = process.env;
+const sessions = new Map<string, Session>(existsSync(store) ? JSON.parse(readFileSync(store, "utf8")) : []);
 
 agent({ name: "example" })
   .onRequest("initialize", ({ params }) => {
     if (params.clientCapabilities?.fs?.readTextFile || params.clientCapabilities?.terminal) process.exit(3);
-    return { protocolVersion: Number(process.env["ACP_VERSION"] ?? PROTOCOL_VERSION), agentCapabilities: {} };
+    return {
+      protocolVersion: Number(process.env["ACP_VERSION"] ?? PROTOCOL_VERSION),
+      agentCapabilities: {
+        loadSession: can === "load",
+        sessionCapabilities: can === "resume" ? { resume: {} } : {},
+      },
+    };
   })
   .onRequest("session/new", async ({ client }) => {
     const sessionId = `session-${sessions.size + 1}`;
@@ -27,6 +41,12 @@ agent({ name: "example" })
     await client.notify("session/update", { sessionId, update: { sessionUpdate: "agent_message_chunk", content } });
     return { sessionId, configOptions: [MODELS] };
   })
+  .onRequest("session/resume", ({ params: { sessionId } }) => ({ configOptions: [modelsOf(sessionId)] }))
+  .onRequest("session/load", async ({ params: { sessionId }, client }) => {
+    const content = { type: "text" as const, text: "Said before. " };
+    await client.notify("session/update", { sessionId, update: { sessionUpdate: "agent_message_chunk", content } });
+    return { configOptions: [modelsOf(sessionId)] };
+  })
   .onRequest("session/set_config_option", ({ params: { sessionId, value } }) => {
     requireSession(sessionId).model = String(value);
     return { configOptions: [MODELS] };
@@ -34,7 +54,9 @@ agent({ name: "example" })
   .onRequest("session/prompt", async ({ params: { sessionId, prompt }, client }) => {
     const text = prompt.map((block) => (block.type === "text" ? block.text : "")).join("");
     requireSession(sessionId).prompts += 1;
-    return { stopReason: await act(client, sessionId, text) };
+    const stopReason = await act(client, sessionId, text);
+    if (store !== "") writeFileSync(store, JSON.stringify([...sessions]));
+    return { stopReason };
   })
   .onNotification("session/cancel", ({ params }) => sessions.get(params.sessionId)?.cancel())
   .connect(ndJsonStream(Writable.toWeb(process.stdout), Readable.toWeb(process.stdin)));
@@ -50,6 +72,10 @@ const MODELS = {
     { value: "large", name: "Large" },
   ],
 };
+
+function modelsOf(sessionId: string): typeof MODELS {
+  return { ...MODELS, currentValue: requireSession(sessionId).model };
+}
 
 async function act(client: AgentContext, sessionId: string, text: string): Promise<StopReason> {
   const session = requireSession(sessionId);
@@ -130,7 +156,7 @@ async function act(client: AgentContext, sessionId: string, text: string): Promi
   }
 }
 
-function requireSession(sessionId: string): { prompts: number; model: string; cancel: () => void } {
+function requireSession(sessionId: string): Session {
   const session = sessions.get(sessionId);
   if (!session) throw RequestError.invalidParams();
   return session;

@@ -1,3 +1,4 @@
+import { toObject } from "../../src/core/shared/json.ts";
 import { isChatCompletionBody, type JournalEntry, LLMock } from "@copilotkit/aimock";
 
 export interface ModelServer {
@@ -15,6 +16,10 @@ export interface ModelServer {
   failOnce(status: number, message: string, thenReply: string): void;
   /** Refuses a prompt with more messages than these, or longer ones, as too long, and answers others. */
   limit(prompt: { messages?: number; characters?: number }, thenReply: string): void;
+  /** The body of each request, oldest first, in the wire format of its endpoint as far as the server keeps it. */
+  bodies(): unknown[];
+  /** The model that each request names. */
+  models(): string[];
   /** The messages of each request, oldest first. */
   conversations(): { role: string; content: unknown }[][];
   /** The messages of the last request, oldest first. */
@@ -79,6 +84,8 @@ export async function startModels(): Promise<ModelServer> {
             : { content: thenReply },
         );
     },
+    bodies: () => mock.getRequests().map(({ body }) => body),
+    models: () => mock.getRequests().map(({ body }) => String(toObject(body)["model"])),
     conversations: () => mock.getRequests().map(({ body }) => messagesOf(body)),
     lastMessages: () => messagesOf(mock.getLastRequest()?.body),
     close: () => mock.stop(),

@@ -195,7 +195,7 @@ const SEED_CONFIG: UserConfig = {
     ],
   },
   agents: {
-    providers: { cat: { kind: "command", command: ["cat"] } },
+    providers: { cat: { kind: "command", sandbox: false, command: ["cat"] } },
     defaults: { model: "cat/small", maxAttempts: 1, heartbeat: { every: "24h" } },
     budget: { perDay: 1 },
   },

@@ -24,7 +24,10 @@ beforeAll(async () => {
   service = await startService({
     config: {
       agents: {
-        providers: { cat: { kind: "command", command: ["cat"] }, broken: { kind: "command", command: ["false"] } },
+        providers: {
+          cat: { kind: "command", sandbox: false, command: ["cat"] },
+          broken: { kind: "command", sandbox: false, command: ["false"] },
+        },
         defaults: { maxAttempts: 1, model: "broken/x" },
       },
       channels: { slack: { token: slack.token, baseUrl: slack.baseUrl } },

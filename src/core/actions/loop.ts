@@ -103,8 +103,19 @@ async function askOnce(question: Question, progress: Progress, context: LoopCont
   // A turn keeps the model that answered last.
   const model = progress.past.at(-1)?.asked ?? question.model;
   const { tools } = context.rules;
-  const turn = { ...question, model, tools: tools.length > 0 ? tools : undefined, past: progress.past };
+  const turn = {
+    ...question,
+    model,
+    tools: tools.length > 0 ? tools : undefined,
+    past: progress.past,
+    ...(progress.sources.length > 0 && { sources: progress.sources }),
+    ...(settings.budget?.perRun !== undefined && {
+      isSpent: (asked: string, used: TokenUsage) =>
+        isSpent(used, toCost(used, settings.prices[asked]), settings.budget),
+    }),
+  };
   const reply = await askModels(turn, { agent, fallbackModels: context.fallbackModels, signal });
+  progress.sources = union(progress.sources, reply.sources);
   progress.warnings.push(...reply.warnings);
   progress.notes = (reply.notes ?? []).map((note) => toNote(note, progress.sources));
   const { text, usage, calls = [], answer, asked } = reply;
@@ -115,7 +126,7 @@ async function askOnce(question: Question, progress: Progress, context: LoopCont
     text,
     model: reply.model,
     usage,
-    cost: toCost(usage, settings.prices[asked ?? ""]) ?? reply.cost,
+    cost: toCost(usage, settings.prices[asked ?? ""] ?? settings.prices[reply.model ?? ""]) ?? reply.cost,
     sources: progress.sources,
     startedAt,
     finishedAt: Date.now(),
@@ -168,7 +179,10 @@ function addAnswer(progress: Progress, step: Step): void {
 
 function addResults(progress: Progress, answer: Step, results: Step[]): void {
   progress.past.push(toExchange(answer, results));
-  progress.sources = [...new Set([...progress.sources, ...results.flatMap(({ sources }) => sources)])];
+  progress.sources = union(
+    progress.sources,
+    results.flatMap(({ sources }) => sources),
+  );
   progress.usedMs += durationOf(results);
   progress.open = undefined;
 }
@@ -209,9 +223,20 @@ function findReached(
 ): string | undefined {
   // The answer of now has no results yet.
   if (past.length + 1 >= maxSteps) return `the model was asked ${maxSteps} times (agents.defaults.maxSteps)`;
+  return isSpent(usage, cost, budget) ? "it has spent agents.budget.perRun" : undefined;
+}
+
+function isSpent(
+  usage: TokenUsage | undefined,
+  cost: number | undefined,
+  budget: LoopContext["settings"]["budget"],
+): boolean {
   const { perRun = Infinity, unit = "cost" } = budget ?? {};
-  const spent = unit === "cost" ? cost : (usage?.inputTokens ?? 0) + (usage?.outputTokens ?? 0);
-  return spent >= perRun ? "it has spent agents.budget.perRun" : undefined;
+  return (unit === "cost" ? (cost ?? 0) : (usage?.inputTokens ?? 0) + (usage?.outputTokens ?? 0)) >= perRun;
+}
+
+function union(texts: readonly string[], more: readonly string[] = []): string[] {
+  return [...new Set([...texts, ...more])];
 }
 
 /** The reply is what the model wrote last. */

@@ -21,6 +21,10 @@ export interface AgentTurn {
   thinking?: string;
   /** How long the answer may be. A driver that cannot limit it ignores this. */
   maxOutputTokens?: number;
+  /** The private sources of the history and the message, for a driver whose agent remembers more. Absent: none. */
+  sources?: string[];
+  /** For a driver that forwards an agent's own requests to a model: whether the turn has used up its budget. */
+  isSpent?(model: string, usage: TokenUsage): boolean;
   /** How long the turn may take. The caller aborts it then. */
   timeoutSeconds: number;
   /** The reply that means "nothing to report". */
@@ -88,6 +92,8 @@ export interface AgentReply {
   /** The model that answered. */
   model?: string;
   usage?: TokenUsage;
+  /** The private sources of what the agent remembers, those of the turn included. */
+  sources?: string[];
   /** The cost of the turn, if the agent reports it. Prices of the configuration take precedence. */
   cost?: number;
   /** Sentences for the run record, for example about a thinking level that was lowered. */
@@ -96,6 +102,29 @@ export interface AgentReply {
   calls?: RequestedCall[];
   /** With `calls`: the answer in the driver's own form, plain JSON, for the exchange that the next request begins from. */
   answer?: unknown;
+}
+
+/** Chat completions and responses as OpenAI has them, messages as Anthropic has them. */
+export type ModelFormat = "chat" | "responses" | "messages";
+
+/** The API of a provider. */
+export interface ModelApi {
+  /** The name of the provider. */
+  name: string;
+  /** What it may speak. */
+  formats: readonly ModelFormat[];
+  /** Sends a request with the credential of the provider. `path`: relative to its address, such as `chat/completions`. */
+  send(path: string, request: ModelApiRequest): Promise<Response>;
+  /** The text without the credential. */
+  hide(text: string): string;
+}
+
+export interface ModelApiRequest {
+  method: string;
+  headers: Record<string, string>;
+  /** JSON. */
+  body?: string;
+  signal: AbortSignal;
 }
 
 /** Runs agent turns. */
@@ -107,6 +136,8 @@ export interface AgentDriver {
   keepsHistory?(model: string | undefined): boolean;
   /** Rejects with a `DriverError`. After `signal` aborts it must settle soon and do nothing more. */
   run(turn: AgentTurn, signal: AbortSignal): Promise<AgentReply>;
+  /** Its API, for an agent in a sandbox that asks one of its models. Absent: it has none. */
+  readonly modelApi?: ModelApi;
   /** Ends what the driver keeps running between turns, once no turn is running. */
   close?(): void;
 }

@@ -1,3 +1,4 @@
+import type { ModelApi } from "./agent.ts";
 import type { ChannelDriver, MessageTemplate } from "./channel.ts";
 import type { MailAccount, RefreshTokens } from "./mail-source.ts";
 import type { ReplayClass, SignatureVerifier } from "./signature.ts";
@@ -11,9 +12,14 @@ export interface DriverDefinition<Driver, Options extends object = object> {
    */
   schema: OptionsSchema;
   /** Finds what the schema cannot express. Called when the configuration is loaded. */
-  check?(options: Options, context: Pick<DriverContext, "baseDir">): OptionProblem[];
+  check?(options: Options, context: CheckContext): OptionProblem[];
   /** Makes the driver, once for each load of the configuration. A large library is best imported here or later. */
   create(options: Options, context: DriverContext): Driver | Promise<Driver>;
+}
+
+export interface CheckContext extends Pick<DriverContext, "baseDir"> {
+  /** The state folder and files of the configuration, absolute: what no other program may see. */
+  ownPaths?: readonly string[];
 }
 
 export interface OptionsSchema {
@@ -41,9 +47,13 @@ export interface DriverContext {
   tempDir: string;
   /** Folder for what a driver keeps between starts, absolute. It may not exist yet. */
   stateDir: string;
+  /** After so long without a turn a session begins anew. Absent: never. */
+  idleAfterMs?: number;
   log: Log;
   /** Compiles a template of the options, as those of mappings are. Throws an `Error` that says what is wrong with it. */
   compileTemplate(source: string): MessageTemplate;
+  /** For an agent: the API of another provider, by its name. Undefined: there is none. */
+  modelApi?(provider: string): ModelApi | undefined;
   /** For a channel: the account of a mailbox of `hooks.mail`, by its name. Undefined: there is none that can send. */
   mailAccount?(name: string): MailAccount | undefined;
   /** For a mail source: keeps the refresh tokens of a mailbox. Absent: they are kept in memory only. */

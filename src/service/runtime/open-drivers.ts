@@ -1,6 +1,6 @@
 import path from "node:path";
 import { isDeepStrictEqual } from "node:util";
-import type { AgentDriver } from "../../core/ports/agent.ts";
+import type { AgentDriver, ModelApi } from "../../core/ports/agent.ts";
 import { createAgent } from "../../agents/select.ts";
 import type { ChannelDriver } from "../../core/ports/channel.ts";
 import type { ReadConfig } from "../../core/config/load.ts";
@@ -83,6 +83,10 @@ export async function openDrivers(
   }
   return { agent: createAgent(agents), channels, tools, mailboxes, senders, problems };
 
+  function modelApi(provider: string): ModelApi | undefined {
+    return agents.get(provider)?.modelApi;
+  }
+
   function mailAccount(name: string): MailAccount | undefined {
     return mailboxes.find(({ settings }) => settings.name === name)?.source.account;
   }
@@ -127,8 +131,10 @@ export async function openDrivers(
         configDir: baseDir,
         tempDir: toTempDir(store),
         stateDir: path.join(store.path, toFolderName(key)),
+        idleAfterMs: config.session.idleAfterMs,
         log,
         compileTemplate,
+        modelApi,
         mailAccount,
         refreshTokens,
       });

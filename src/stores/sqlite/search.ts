@@ -11,7 +11,7 @@ export type SearchCall =
   | { name: "countByMapping"; from: number };
 
 /** Relative to the package's root. The build writes the second from the first. */
-const PROGRAM = IS_CHECKOUT ? "src/stores/sqlite/search-worker.ts" : "dist/journal/sqlite/search-worker.js";
+const PROGRAM = IS_CHECKOUT ? "src/stores/sqlite/search-worker.ts" : "dist/stores/sqlite/search-worker.js";
 
 interface Waiting {
   resolve(result: never): void;

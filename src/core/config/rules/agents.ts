@@ -1,5 +1,5 @@
 import { listFound } from "../../shared/found.ts";
-import { appendSegment, toText } from "../../shared/json.ts";
+import { appendSegment, toObject, toText } from "../../shared/json.ts";
 import { didYouMean } from "../../shared/text/text.ts";
 import { KINDS_WITH_LEVELS, LEVELS, SYNONYMS } from "../../shared/thinking.ts";
 import { MAX_TIMER_MS } from "../../shared/time.ts";
@@ -17,6 +17,7 @@ export function checkAgents({ agents }: ResolvedConfig): Finding[] {
     checkDefaultModel(agents, providers),
     models.flatMap((model, index) => checkModel(model, index, { models, providers })),
     checkFallbackModels("agents.defaults.fallbackModels", fallbackModels, agents),
+    checkSandboxModels(agents),
     checkBudget(agents),
     checkThinking("agents.defaults.thinking", thinking, agents),
     heartbeat.everyMs > MAX_TIMER_MS && error("agents.defaults.heartbeat.every", "The interval must be at most 24d."),
@@ -33,11 +34,34 @@ export function checkThinking(key: string, written: string | undefined, { provid
   return [error(key, `"${written}" is not a thinking level${didYouMean(word, LEVELS)}`)];
 }
 
+/** Kinds without an API that an agent in a sandbox could ask. */
+const KINDS_WITHOUT_API: readonly unknown[] = ["acp", "command", "echo", "gateway"];
+
+/** The model that an agent in a sandbox asks belongs to another provider. */
+function checkSandboxModels({ providers }: Agents): Finding[] {
+  return Object.entries(providers).flatMap(([name, block]) => {
+    const model = readSandboxModel(block);
+    if (model === undefined) return [];
+    const key = `${appendSegment("agents.providers", name)}.sandbox.model`;
+    const kind = providers[model.split("/", 1)[0] ?? ""]?.kind;
+    if (!KINDS_WITHOUT_API.includes(kind)) return checkProviderOf(model, key, Object.keys(providers));
+    return [error(key, `An agent cannot ask a provider of kind "${kind}". Name a model of one with an API.`)];
+  });
+}
+
+/** The model that is asked for this program's turns; undefined: the program does not say it. */
+function readSandboxModel(block: object | undefined): string | undefined {
+  const model = toObject(toObject(block)["sandbox"])["model"];
+  return typeof model === "string" ? model : undefined;
+}
+
 /** A budget cannot see what a run used if its model has no price, or its agent reports nothing. */
 function checkBudget(agents: Agents): Finding[] {
   const { budget, providers } = agents;
   if (!budget) return [];
-  const silent = Object.keys(providers).filter((name) => providers[name]?.kind === "command");
+  const silent = Object.keys(providers).filter(
+    (name) => providers[name]?.kind === "command" && readSandboxModel(providers[name]) === undefined,
+  );
   const reason = 'because a program (kind: "command") reports no tokens and no cost.';
   return [
     ...checkPrices(agents),
@@ -52,8 +76,9 @@ function checkPrices({ budget, prices, model, fallbackModels = [], models = [], 
   if (budget?.unit !== "cost") return [];
   const named = [...(model ? [model] : []), ...fallbackModels];
   const ids = named.map((name) => models.find(({ alias }) => alias === name)?.id ?? name);
-  const used = new Set([...ids, ...models.map(({ id }) => id)]);
-  const priced = [...used].filter((id) => !KINDS_WITHOUT_PRICES.includes(providers[id.split("/", 1)[0] ?? ""]?.kind));
+  const providerOf = (id: string): Agents["providers"][string] | undefined => providers[id.split("/", 1)[0] ?? ""];
+  const used = new Set([...ids, ...models.map(({ id }) => id)].map((id) => readSandboxModel(providerOf(id)) ?? id));
+  const priced = [...used].filter((id) => !KINDS_WITHOUT_PRICES.includes(providerOf(id)?.kind));
   const free = priced.filter((id) => !(id in prices));
   const needsPrices = priced.length > 0 || used.size === 0;
   if (needsPrices && Object.keys(prices).length === 0) {

@@ -336,7 +336,10 @@ describe("mappings", () => {
     for (const thinking of ["High", "ultra", "{{level}}"]) {
       expect((await findProblems(agentMapping({ thinking }))).errors).toEqual([]);
     }
-    const agents = { providers: { own: { kind: "command", command: ["true"] } }, defaults: { thinking: "deep" } };
+    const agents = {
+      providers: { own: { kind: "command", sandbox: false, command: ["true"] } },
+      defaults: { thinking: "deep" },
+    };
     expect((await findProblems({ agents })).errors).toEqual([]);
     expect((await findProblems({ agents: { defaults: { thinking: "deep" } } })).errors).toEqual([
       `agents.defaults.thinking: "deep" is not a thinking level; known here: none, minimal, low, medium, high, xhigh, max.`,
@@ -522,7 +525,7 @@ describe("a budget", () => {
 
   test("is warned of where a program reports neither tokens nor cost", async () => {
     const agents = {
-      providers: { own: { kind: "command", command: ["sh"] } },
+      providers: { own: { kind: "command", sandbox: false, command: ["sh"] } },
       defaults: { model: "own/x" },
     } satisfies UserConfig["agents"];
     const silent =
@@ -533,14 +536,25 @@ describe("a budget", () => {
   });
 
   test("of costs needs no price of an ACP agent, which reports its own", async () => {
-    const providers = { own: { kind: "acp" as const, command: ["sh"] as [string] } };
+    const providers = { own: { kind: "acp" as const, sandbox: false, command: ["sh"] as [string] } };
     const agents = { providers, defaults: { model: "own/x" }, budget: { perDay: 1 } };
     expect(await findProblems({ agents })).toEqual({ errors: [], warnings: [] });
   });
 
+  test("counts a program that asks its model through the service, by the price of that model", async () => {
+    const coder = { kind: "command" as const, sandbox: { model: "local/a" }, command: ["sh"] as [string] };
+    const agents = { providers: { local, coder }, defaults: { model: "coder/x" }, budget: { perDay: 1 } };
+    expect((await findProblems({ agents })).errors).toContain(
+      'agents.budget: A budget of costs requires agents.prices. Add what each model costs, or set unit: "tokens".',
+    );
+    const prices = { "local/a": { input: 1, output: 1 } };
+    const priced = await findProblems({ agents: { ...agents, prices } });
+    expect([...priced.errors, ...priced.warnings].filter((text) => text.startsWith("agents.budget"))).toEqual([]);
+  });
+
   test.each(["own/x", "fast"])("of costs needs no price of an ACP agent that is named %s", async (model) => {
     const agents = {
-      providers: { own: { kind: "acp", command: ["sh"] } },
+      providers: { own: { kind: "acp", sandbox: false, command: ["sh"] } },
       defaults: { model, fallbackModels: [model], models: [{ id: "own/x", alias: "fast" }] },
       budget: { perDay: 1, unit: "cost" },
     } satisfies UserConfig["agents"];

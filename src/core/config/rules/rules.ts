@@ -17,12 +17,16 @@ import { checkDefaultSessionKey, checkMappings } from "./mappings.ts";
 import { checkMcp } from "./mcp.ts";
 import { checkPlaces } from "./place.ts";
 
-/** The folder that the paths of a driver's block are relative to. */
-type FolderOf = (key: string) => string;
+interface DriverPlaces {
+  /** The folder that the paths of a driver's block are relative to. */
+  folderOf(key: string): string;
+  /** The files of the configuration, absolute, and those that it refers to. */
+  ownFiles: readonly string[];
+}
 
 /** Finds what the schema cannot express. No finding contains a secret. */
-export function applyRules(config: ResolvedConfig, drivers: Drivers, folderOf: FolderOf): Finding[] {
-  return [...RULES.flatMap((rule) => rule(config, drivers)), ...checkDrivers(config, drivers, folderOf)];
+export function applyRules(config: ResolvedConfig, drivers: Drivers, places: DriverPlaces): Finding[] {
+  return [...RULES.flatMap((rule) => rule(config, drivers)), ...checkDrivers(config, drivers, places)];
 }
 
 const RULES: ((config: ResolvedConfig, drivers: Drivers) => Finding[])[] = [
@@ -45,7 +49,12 @@ const RULES: ((config: ResolvedConfig, drivers: Drivers) => Finding[])[] = [
   checkPlaces,
 ];
 
-function checkDrivers({ agents, channels, hooks }: ResolvedConfig, drivers: Drivers, folderOf: FolderOf): Finding[] {
+function checkDrivers(
+  { agents, channels, hooks, store }: ResolvedConfig,
+  drivers: Drivers,
+  { folderOf, ownFiles }: DriverPlaces,
+): Finding[] {
+  const ownPaths = [store.path, ...ownFiles];
   return [
     ...Object.entries(agents.providers).flatMap(([name, block]) =>
       checkBlock(appendSegment("agents.providers", name), block, drivers.agents[block.kind]),
@@ -65,7 +74,7 @@ function checkDrivers({ agents, channels, hooks }: ResolvedConfig, drivers: Driv
   ];
 
   function checkBlock(place: string, block?: object, definition?: DriverDefinition<unknown>): Finding[] {
-    const problems = (block && definition?.check?.(block, { baseDir: folderOf(place) })) ?? [];
+    const problems = (block && definition?.check?.(block, { baseDir: folderOf(place), ownPaths })) ?? [];
     return problems.map(({ key, message, level = "error" }) => ({
       level,
       key: key === undefined ? place : `${place}.${key}`,

@@ -1872,21 +1872,40 @@ export interface AgentsCommand {
    */
   kind: "command";
   /**
-   * The program and its arguments, run without a shell. command: once for each turn, the prompt on its standard input, the reply on its standard output. acp: once for many turns.
+   * The program and its arguments, run without a shell, once for each turn. command: the prompt is on its standard input, the reply on its standard output.
    *
    * @minItems 1
    */
   command: [string, ...string[]];
   /**
-   * The folder that the program runs in. Default: the configuration file's.
+   * The folder that the program runs in. Without a sandbox the default is the configuration file's. In one it is /work, which is empty by default, and this folder, read-only, if it is set.
    */
   cwd?: string;
   /**
-   * Variables of the program besides PATH, HOME, LANG and, for command, the turn's HOOKLINE_ variables.
+   * Variables of the program besides PATH, HOME, LANG and the turn's HOOKLINE_ variables. It can read them.
    */
   env?: {
     [k: string]: string;
   };
+  /**
+   * Required. true: the program runs in a sandbox of the system (Linux, with the package bubblewrap), writes its own folders only, and reaches nothing. An object: the same with a model, hosts and files. false: what outside text makes it do, it does as this service's user.
+   */
+  sandbox?:
+    | boolean
+    | {
+        /**
+         * provider/model that the agent may ask, at the cost of that provider. The agent never has the key.
+         */
+        model?: string;
+        /**
+         * Hosts that the agent may connect to by TLS, as name or name:port (default 443), at public addresses only. What a turn has read can leave there.
+         */
+        hosts?: string[];
+        /**
+         * Files and folders that the program can also read, at their own paths.
+         */
+        read?: string[];
+      };
 }
 export interface AgentsAcp {
   /**
@@ -1894,21 +1913,40 @@ export interface AgentsAcp {
    */
   kind: "acp";
   /**
-   * The program and its arguments, run without a shell. command: once for each turn, the prompt on its standard input, the reply on its standard output. acp: once for many turns.
+   * The program and its arguments, run without a shell, once for each turn. command: the prompt is on its standard input, the reply on its standard output.
    *
    * @minItems 1
    */
   command: [string, ...string[]];
   /**
-   * The folder that the program runs in. Default: the configuration file's.
+   * The folder that the program runs in. Without a sandbox the default is the configuration file's. In one it is /work, which is empty by default, and this folder, read-only, if it is set.
    */
   cwd?: string;
   /**
-   * Variables of the program besides PATH, HOME, LANG and, for command, the turn's HOOKLINE_ variables.
+   * Variables of the program besides PATH, HOME, LANG and the turn's HOOKLINE_ variables. It can read them.
    */
   env?: {
     [k: string]: string;
   };
+  /**
+   * Required. true: the program runs in a sandbox of the system (Linux, with the package bubblewrap), writes its own folders only, and reaches nothing. An object: the same with a model, hosts and files. false: what outside text makes it do, it does as this service's user.
+   */
+  sandbox?:
+    | boolean
+    | {
+        /**
+         * provider/model that the agent may ask, at the cost of that provider. The agent never has the key.
+         */
+        model?: string;
+        /**
+         * Hosts that the agent may connect to by TLS, as name or name:port (default 443), at public addresses only. What a turn has read can leave there.
+         */
+        hosts?: string[];
+        /**
+         * Files and folders that the program can also read, at their own paths.
+         */
+        read?: string[];
+      };
 }
 /**
  * Requests to one host.

@@ -1,0 +1,133 @@
+import { execFile } from "node:child_process";
+import { createHash, randomUUID } from "node:crypto";
+import { existsSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { lstat, readdir, statfs } from "node:fs/promises";
+import path from "node:path";
+import { promisify } from "node:util";
+import { DriverError } from "../../core/errors.ts";
+import { parseObject } from "../../core/shared/json.ts";
+import { createFolder, orElse } from "../../core/shared/system/files.ts";
+
+/** The folders of a session, and what the service notes beside them. */
+export interface Home {
+  /** Has `home`, `tmp` and `work`. */
+  folder: string;
+  state: HomeState;
+  /** The turn has ended well: its next one continues from what is here. */
+  keep(state: HomeState): void;
+  /** Nobody uses it any more. */
+  close(): void;
+}
+
+export interface HomeState {
+  /** The agent's own id of the session. */
+  sessionId?: string;
+  /** The cost of the session so far, as the agent counts it. */
+  cost?: number;
+  /** The model that it began with. */
+  model?: string;
+  /** The private sources of its turns. */
+  sources?: string[];
+}
+
+/** Folders that turns use now, or that are being removed. */
+const busy = new Set<string>();
+
+/**
+ * The home of a session, emptied if the session is new, or if its last turn did not end well: a file marks each turn until it has.
+ * `idleMs`: homes that nobody used for so long are removed.
+ */
+export async function openHome(
+  stateDir: string,
+  sessionKey: string,
+  { isNew, idleMs }: { isNew: boolean; idleMs: number },
+): Promise<Home> {
+  const homes = path.join(stateDir, "homes");
+  createFolder(homes, 0o700);
+  const folder = path.join(homes, createHash("sha256").update(sessionKey).digest("hex").slice(0, 32));
+  busy.add(folder);
+  await removeIdle(homes, idleMs);
+  const marker = path.join(folder, "turn");
+  const stateFile = path.join(folder, "state.json");
+  if (isNew || existsSync(marker)) await removeTree(folder);
+  for (const name of ["tmp", "work"]) await removeTree(path.join(folder, name));
+  for (const name of ["home", "tmp", "work"]) createFolder(path.join(folder, name), 0o700);
+  writeFileSync(marker, "");
+  return {
+    folder,
+    state: parseObject(orElse("", () => readFileSync(stateFile, "utf8"))),
+    keep(state) {
+      writeFileSync(stateFile, JSON.stringify(state), { mode: 0o600 });
+      rmSync(marker, { force: true });
+    },
+    close: () => void busy.delete(folder),
+  };
+}
+
+async function removeIdle(homes: string, idleMs: number): Promise<void> {
+  for (const name of await readdir(homes)) {
+    const folder = path.join(homes, name);
+    if (busy.has(folder)) continue;
+    const lastUse = orElse(undefined, () => statSync(path.join(folder, "tmp")).mtimeMs);
+    if (lastUse === undefined || Date.now() - lastUse > idleMs) await removeTree(folder);
+  }
+}
+
+const run = promisify(execFile);
+
+/** Removes also what is nested deeper than a path can be long, and folders that the program has closed to its user. */
+async function removeTree(folder: string): Promise<void> {
+  if (!existsSync(folder)) return;
+  const aside = path.join(path.dirname(folder), `removed-${randomUUID()}`);
+  busy.add(aside);
+  renameSync(folder, aside);
+  const remove = (): Promise<unknown> => run("rm", ["-rf", "--", aside]);
+  await remove().catch(async () => {
+    await run("chmod", ["-R", "u+rwx", "--", aside]).catch(() => {});
+    await remove();
+  });
+  busy.delete(aside);
+}
+
+/** Sizes in bytes, and how often they are measured. */
+export const ROOM = { free: 1_000_000_000, used: 2 * 1024 ** 3, everyMs: 5000 };
+
+/** Calls `end` once the disk is nearly full, or the session has used its share. Returns what stops the watch. */
+export function watchRoom(folder: string, end: (error: DriverError) => void, room = ROOM): () => void {
+  let timer: NodeJS.Timeout | undefined;
+  let isStopped = false;
+  const look = async (): Promise<void> => {
+    const problem = await findNoRoom(folder, room).catch(() => undefined);
+    if (isStopped) return;
+    if (problem !== undefined) return end(new DriverError(problem, { retryable: false }));
+    timer = setTimeout(() => void look(), room.everyMs);
+  };
+  timer = setTimeout(() => void look(), room.everyMs);
+  return () => {
+    isStopped = true;
+    clearTimeout(timer);
+  };
+}
+
+async function findNoRoom(folder: string, room: typeof ROOM): Promise<string | undefined> {
+  const { bavail, bsize } = await statfs(folder);
+  if (bavail * bsize < room.free) return "The agent was ended: under 1 GB of the disk is free.";
+  const used = await measure(folder, room.used);
+  return used > room.used ? "The agent was ended: its files have over 2 GiB." : undefined;
+}
+
+/** The room that a folder takes on the disk, or more than `enough`. Files that vanish meanwhile are left out. */
+async function measure(folder: string, enough: number): Promise<number> {
+  let bytes = 0;
+  for (const entry of await readdir(folder, { withFileTypes: true }).catch(() => [])) {
+    const file = path.join(folder, entry.name);
+    bytes += entry.isDirectory() ? await measure(file, enough - bytes) : await sizeOf(file);
+    if (bytes > enough) break;
+  }
+  return bytes;
+}
+
+async function sizeOf(file: string): Promise<number> {
+  const { blocks } = await lstat(file).catch(() => ({ blocks: 0 }));
+  return blocks * 512;
+}

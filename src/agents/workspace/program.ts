@@ -1,0 +1,240 @@
+import type { FromSchema } from "json-schema-to-ts";
+import { rmSync } from "node:fs";
+import { rm, writeFile } from "node:fs/promises";
+import path from "node:path";
+import { codeOf, DriverError } from "../../core/errors.ts";
+import type { AgentReply, AgentTurn } from "../../core/ports/agent.ts";
+import type { CheckContext, DriverContext, OptionProblem } from "../../core/ports/driver.ts";
+import { COMMAND, NON_BLANK, objectSchema, TEXTS } from "../../core/shared/json.ts";
+import {
+  findMissingProgram,
+  pickEnvironment,
+  type ProcessOptions,
+  resolveCommand,
+} from "../../core/shared/system/child-process.ts";
+import { createFolder } from "../../core/shared/system/files.ts";
+import { createTemporaryFolder } from "../../core/shared/system/temporary-folder.ts";
+import { toStartError } from "../errors.ts";
+import { BOX, findBox, locateProgram, RELAY_URL, toBoxCommand } from "./box.ts";
+import { type Home, type HomeState, openHome, watchRoom } from "./home.ts";
+import { findAgent } from "./known-agents.ts";
+import { type Relay, type RelayModel, startRelay } from "./relay.ts";
+import { checkSandbox, type Openings, sandboxSchema, toOpenings } from "./sandbox.ts";
+
+/** The options of a provider that runs a program: of `command` and of `acp`. */
+export const programSchema = objectSchema(["command"], {
+  command: {
+    ...COMMAND,
+    description:
+      "The program and its arguments, run without a shell, once for each turn. command: the prompt is on its standard input, the reply on its standard output.",
+  },
+  cwd: {
+    ...NON_BLANK,
+    description:
+      "The folder that the program runs in. Without a sandbox the default is the configuration file's. In one it is /work, which is empty by default, and this folder, read-only, if it is set.",
+  },
+  env: {
+    ...TEXTS,
+    description:
+      "Variables of the program besides PATH, HOME, LANG and the turn's HOOKLINE_ variables. It can read them.",
+  },
+  sandbox: sandboxSchema,
+});
+
+export type ProgramOptions = FromSchema<typeof programSchema>;
+
+/** A sandbox that is missing or cannot be made is an error, a missing program a warning. */
+export function checkProgram(options: ProgramOptions, context: CheckContext): OptionProblem[] {
+  return [
+    ...checkSandbox(options, context),
+    ...findMissingProgram(options.command, toProcess(options, context.baseDir)),
+  ];
+}
+
+/** The longest reply of a program. */
+export const MAX_REPLY_BYTES = 1024 * 1024;
+
+export type ProgramContext = Pick<DriverContext, "name" | "baseDir" | "tempDir" | "stateDir"> &
+  Partial<Pick<DriverContext, "idleAfterMs" | "modelApi">>;
+
+/** The program of one turn, which is not started yet. */
+export interface TurnProgram {
+  process: ProcessOptions & { cwd: string };
+  isBoxed: boolean;
+  /** Its folder, as it sees it. */
+  cwd: string;
+  /** The mode in which a known agent asks for no permission; only in a sandbox. */
+  mode?: string;
+  /** The driver sets it, for the next turn of the session. */
+  state: HomeState;
+}
+
+type Work = (program: TurnProgram, signal: AbortSignal) => Promise<AgentReply>;
+
+/** `model`: without the provider's name. */
+type ProgramTurn = AgentTurn & { model: string };
+
+/**
+ * Returns what prepares the program of a turn, does the turn's work with it, and cleans up: the files of the turn, the sandbox and
+ * its relay, and the home of the session. The caller ends the program. Errors of the system are those of Node.
+ */
+export function preparePrograms(
+  options: ProgramOptions,
+  { name, baseDir, tempDir, stateDir, idleAfterMs = Infinity, modelApi }: ProgramContext,
+): (turn: ProgramTurn, signal: AbortSignal, work: Work) => Promise<AgentReply> {
+  const openings = toOpenings(options.sandbox, baseDir);
+  return async (turn, signal, work) => {
+    createFolder(tempDir, 0o700);
+    const folders = makeTurnFolders(tempDir);
+    const home = await openHome(stateDir, turn.sessionKey, { isNew: turn.history.length === 0, idleMs: idleAfterMs });
+    const ended = new AbortController();
+    const cleanUp: (() => void)[] = [];
+    try {
+      await writeFile(path.join(folders.files, "history.json"), JSON.stringify(turn.history), { mode: 0o600 });
+      const { program, relay } = openings
+        ? await prepareBoxed(turn, openings, { folders, home, cleanUp })
+        : { program: prepareOpen(turn, folders), relay: undefined };
+      if (openings) cleanUp.push(watchRoom(home.folder, (error) => ended.abort(error)));
+      program.state = home.state;
+      const reply = await work(program, AbortSignal.any([signal, ended.signal])).catch((error: unknown) => {
+        throw ended.signal.aborted ? ended.signal.reason : error;
+      });
+      const sources = [...new Set([...(home.state.sources ?? []), ...(turn.sources ?? [])])];
+      home.keep({ ...program.state, sources });
+      return {
+        ...reply,
+        ...(sources.length > 0 && { sources }),
+        ...(relay?.usage() && { usage: relay.usage(), model: openings?.model }),
+      };
+    } catch (error) {
+      // An error of the system: there is no such program, or no room for its files.
+      throw error instanceof DriverError || typeof codeOf(error) !== "string" ? error : toStartError(name, error);
+    } finally {
+      cleanUp.forEach((clean) => clean());
+      home.close();
+      await rm(folders.turn, { recursive: true, force: true });
+      turnFolders.delete(folders.turn);
+    }
+  };
+
+  function prepareOpen(turn: ProgramTurn, { files }: TurnFolders): TurnProgram {
+    const { env, ...started } = toProcess(options, baseDir);
+    const variables = toTurnVariables(turn, path.join(files, "history.json"));
+    return { process: { ...started, env: { ...env, ...variables } }, isBoxed: false, cwd: started.cwd, state: {} };
+  }
+
+  async function prepareBoxed(
+    turn: ProgramTurn,
+    { model, hosts, read }: Openings,
+    { folders, home, cleanUp }: { folders: TurnFolders; home: Home; cleanUp: (() => void)[] },
+  ): Promise<{ program: TurnProgram; relay?: Relay }> {
+    const box = findBox();
+    if ("problem" in box) throw new DriverError(`${name} cannot run: ${box.problem}`, { retryable: false });
+    const { cwd, env: given } = toProcess(options, baseDir);
+    const located = locateProgram(resolveCommand(options.command, cwd), {
+      cwd,
+      search: given["PATH"],
+      own: [stateDir, baseDir],
+    });
+    const agent = findAgent(options.command);
+    const asked = model === undefined ? undefined : toRelayModel(model, turn);
+    const relay =
+      asked || hosts ? await startRelay(folders.turn, { model: asked, hosts: hosts && { names: hosts } }) : undefined;
+    if (relay) cleanUp.push(relay.close);
+    const agentModel = asked && { id: asked.id, formats: asked.api.formats };
+    const isWorkReadOnly = options.cwd !== undefined;
+    const command = toBoxCommand(
+      {
+        folders: {
+          work: isWorkReadOnly ? cwd : path.join(home.folder, "work"),
+          home: path.join(home.folder, "home"),
+          tmp: path.join(home.folder, "tmp"),
+          files: folders.files,
+          own: folders.own,
+        },
+        isWorkReadOnly,
+        readable: [...read, ...located.readable],
+        command: located.command,
+        relay: relay?.socket,
+        homeFiles: agentModel && agent.files?.(agentModel),
+      },
+      box.bwrap,
+    );
+    const env = {
+      PATH: located.path,
+      HOME: BOX.home,
+      LANG: process.env["LANG"] ?? "C.UTF-8",
+      ...(hosts && PROXY),
+      ...agent.variables,
+      ...(agentModel && agent.modelVariables?.(agentModel)),
+      ...options.env,
+      ...toTurnVariables(turn, path.join(BOX.files, "history.json")),
+    };
+    const program = { process: { command, cwd: "/", env }, isBoxed: true, cwd: BOX.work, mode: agent.mode, state: {} };
+    return { program, relay };
+  }
+
+  function toRelayModel(model: string, { isSpent }: AgentTurn): RelayModel {
+    const [provider = "", ...id] = model.split("/");
+    const api = modelApi?.(provider);
+    if (!api) {
+      const message = `${name} cannot run: ${provider} has no API that it could ask (agents.providers.${name}.sandbox.model).`;
+      throw new DriverError(message, { retryable: false });
+    }
+    return { api, id: id.join("/"), isSpent: (usage) => isSpent?.(model, usage) ?? false };
+  }
+}
+
+const PROXY = {
+  ...Object.fromEntries(
+    ["HTTP_PROXY", "HTTPS_PROXY"].flatMap((name) => [name, name.toLowerCase()].map((key) => [key, RELAY_URL])),
+  ),
+  NO_PROXY: "127.0.0.1,localhost",
+  no_proxy: "127.0.0.1,localhost",
+  NODE_USE_ENV_PROXY: "1",
+};
+
+/** The program of a provider without a sandbox. It has the variables that it needs to find others and its settings. */
+function toProcess({ command, cwd = "", env }: ProgramOptions, baseDir: string): ProcessOptions & { cwd: string } {
+  return {
+    command,
+    cwd: path.resolve(baseDir, cwd),
+    env: { ...pickEnvironment(["PATH", "HOME", "LANG"]), ...env },
+  };
+}
+
+function toTurnVariables(turn: ProgramTurn, historyFile: string): NodeJS.ProcessEnv {
+  return {
+    HOOKLINE_RUN_ID: turn.runId,
+    HOOKLINE_SESSION_KEY: turn.sessionKey,
+    HOOKLINE_KIND: turn.kind,
+    HOOKLINE_MODEL: turn.model,
+    HOOKLINE_THINKING: turn.thinking,
+    HOOKLINE_TIMEOUT_SECONDS: String(turn.timeoutSeconds),
+    HOOKLINE_MAX_OUTPUT_TOKENS: turn.maxOutputTokens?.toString(),
+    HOOKLINE_MAX_REPLY_BYTES: String(MAX_REPLY_BYTES),
+    HOOKLINE_ACK: turn.ack,
+    HOOKLINE_HISTORY: historyFile,
+  };
+}
+
+interface TurnFolders {
+  turn: string;
+  /** `/files` of a box. */
+  files: string;
+  /** Files of /etc of a box. */
+  own: string;
+}
+
+/** The folders in use. A service that is killed by a second signal does not wait for its turns. */
+const turnFolders = new Set<string>();
+process.on("exit", () => turnFolders.forEach((folder) => rmSync(folder, { recursive: true, force: true })));
+
+/** Readable by this user only. */
+function makeTurnFolders(tempDir: string): TurnFolders {
+  const turn = createTemporaryFolder(tempDir);
+  turnFolders.add(turn);
+  const folders = { turn, files: path.join(turn, "files"), own: path.join(turn, "own") };
+  for (const folder of [folders.files, folders.own]) createFolder(folder, 0o700);
+  return folders;
+}
