@@ -126,6 +126,7 @@ test("people of a place that place names literally are members", () => {
   expect(ask(["-100", "-200"], "-200")).toBe("runs");
   for (const place of [["-1*"], ["*"], ["!-100"], ["-200"], []]) expect(ask(place, "-100")).toBe("skipped");
   expect(ask([""], "")).toBe("skipped");
+  expect(ask(["!-100"], "!-100")).toBe("skipped");
 });
 
 test("the first case that holds names the author", () => {
