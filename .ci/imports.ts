@@ -116,6 +116,7 @@ const OWNERS: Record<string, string> = {
   "css-tree": "src/core/shared/html",
   culori: "src/core/shared/html/colors.ts",
   commander: "src/cli/command.ts",
+  croner: "src/core/shared/recurrence.ts",
   esbuild: "src/core/transforms/esbuild.ts",
   "fast-xml-parser": "src/core/ingress/parse-xml.ts",
   handlebars: "src/core/mapping/template/template.ts",

@@ -25,6 +25,7 @@ beforeAll(async () => {
         path: "/in",
         mappings: [
           { id: "orders", match: { path: "orders" }, messageTemplate: "{{action}}", deliver: false, publish: true },
+          { id: "yearly", schedule: { cron: "@yearly" }, messageTemplate: "{{at}}", deliver: false },
         ],
         agent: { grants: { "tickets.create": "ask" } },
       },
@@ -87,6 +88,7 @@ beforeAll(async () => {
     "/api/inbox/{id}": approval,
     "/api/models/{id}/try": "slow",
     "/api/runs/{id}/cancel": waiting.runId,
+    "/api/mappings/{id}/run": "yearly",
     "/api/mappings/{id}/pause": "orders",
     "/api/mappings/{id}/resume": "orders",
     "/api/dead-letters/{id}/retry": retried,

@@ -297,7 +297,8 @@ export function createReceiver(parts: ReceiverParts): Receiver {
  * The key to look up before a mapping: the header's key, unless the mapping of its sender decides whether it counts,
  * and a signature that does not cover the body, because a forged one must not reach a mapping.
  */
-function replayKeyOf({ idempotencyKey, signature, credential }: HookRequest): string | undefined {
+function replayKeyOf({ idempotencyKey, signature, credential, onceUntil }: HookRequest): string | undefined {
+  if (onceUntil !== undefined) return idempotencyKey;
   if (signature?.isBodyUnsigned) return toSignatureKey(signature);
   return isSender(credential) ? undefined : idempotencyKey;
 }

@@ -39,6 +39,28 @@ export function senderOf(credential: string | undefined): string {
 export const BUILT_IN_HOOKS = ["wake", "agent"] as const;
 export type BuiltInHook = (typeof BUILT_IN_HOOKS)[number];
 
+/** Hooks of schedules begin with this. No request from outside reaches them. */
+const SCHEDULE_HOOKS = "schedule/";
+
+/** The hook of a mapping with a schedule. */
+export function toScheduleHook(id: string): string {
+  return SCHEDULE_HOOKS + id;
+}
+
+/** The credential of its events: the operator's own, which nothing limits. */
+export function toScheduleCredential(id: string): string {
+  return `auth:schedule ${id}`;
+}
+
+export function isScheduleHook(hook: string): boolean {
+  return hook.startsWith(SCHEDULE_HOOKS);
+}
+
+/** The id of the mapping whose schedule the hook is. */
+export function toScheduleId(hook: string): string | undefined {
+  return isScheduleHook(hook) ? hook.slice(SCHEDULE_HOOKS.length) : undefined;
+}
+
 /** A verified request with its body. It contains no secret of the sender. */
 export interface HookRequest {
   /** UUIDv7. The `requestId` of answers, and the id of the event. */
@@ -79,6 +101,11 @@ export interface HookRequest {
   replayOf?: string;
   /** Caught up after an outage, from its sender's API. The sender may still deliver it for days. */
   isCaughtUp?: true;
+  /**
+   * The time of a schedule, which comes once: until then at least its idempotency key is kept, also after a skip or a refusal.
+   * In milliseconds since the epoch.
+   */
+  onceUntil?: number;
 }
 
 export type HookAction = WakeAction | AgentAction | NoneAction;

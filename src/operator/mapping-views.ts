@@ -2,6 +2,7 @@ import path from "node:path";
 import type { MappingInput } from "../core/config/schema/generated.ts";
 import type { MappingSource } from "../core/config/resolved-config.ts";
 import { parseObject } from "../core/shared/json.ts";
+import { compileRecurrence } from "../core/shared/recurrence.ts";
 import { readRegularFile } from "../core/shared/system/files.ts";
 import { listSampleNames } from "../core/shared/system/samples.ts";
 import type { MappingCount } from "../core/journal/journal.ts";
@@ -20,6 +21,9 @@ export interface MappingView {
   /** The conditions, as they are written. */
   match: object;
   action: HookAction["kind"];
+  /** Its schedule as it is written, and when it comes next. Absent: requests start it. */
+  schedule?: MappingInput["schedule"];
+  nextAt?: string;
   /** The signature scheme; absent: the hook token. */
   auth?: string;
   /** An earlier mapping takes all its requests. */
@@ -49,6 +53,7 @@ interface MappingListOptions {
   pauses: ReadonlyMap<string, number>;
   /** The service's address with `hooks.path`. */
   hooksUrl: string;
+  now: number;
 }
 
 export function toMappingViews({
@@ -58,10 +63,11 @@ export function toMappingViews({
   rejections,
   pauses,
   hooksUrl,
+  now,
 }: MappingListOptions): MappingView[] {
   const byHook = Map.groupBy(rejections, ({ hook }) => hook);
   return sources.map(({ id, preset, file, key, mapping, written = mapping }) => {
-    const { match = {}, action = "agent", auth } = mapping;
+    const { match = {}, action = "agent", auth, schedule } = mapping;
     const own = counts.filter(({ mapping: counted }) => counted === id);
     const events: EventCounts = Object.fromEntries(own.map(({ status, count }) => [status, count]));
     const refused = match.path === undefined ? [] : (byHook.get(match.path) ?? []);
@@ -70,13 +76,15 @@ export function toMappingViews({
       preset,
       file,
       key,
-      match: written.match ?? {},
+      match: (schedule ? match : written.match) ?? {},
       action,
+      schedule: written.schedule,
+      nextAt: schedule && compileRecurrence(schedule)(now),
       auth: auth?.scheme,
       shadowed: shadowed.has(id),
       pausedSince: pauses.get(id),
       url:
-        match.path === undefined ? undefined : `${hooksUrl}/${match.path.split("/").map(encodeURIComponent).join("/")}`,
+        match.path === undefined || schedule ? undefined : `${hooksUrl}/${match.path.split("/").map(encodeURIComponent).join("/")}`,
       events,
       errorRate: toErrorRate(events),
       lastAt: lastOf(own),
@@ -127,7 +135,7 @@ export function toMappingSourceView(source: MappingSource): MappingSourceView {
     file,
     key,
     fields:
-      mapping.match?.path === undefined ? fields : { ...fields, match: { ...fields.match, path: mapping.match.path } },
+      mapping.match?.path === undefined || mapping.schedule ? fields : { ...fields, match: { ...fields.match, path: mapping.match.path } },
     transform: module === undefined ? undefined : { file: module, code: read(module) ?? "" },
     samples: readSamples(source, module),
   };

@@ -7,9 +7,11 @@ import { type ConfigProblem, toSentence } from "../core/errors.ts";
 import type { JournalStats, NodeInfo, NodeRecord, WorkCounts } from "../core/journal/journal.ts";
 import type { FolderStatus, MailStatus } from "../core/ports/mail-status.ts";
 import type { ReloadFailure, Runtime } from "../core/ports/runtime.ts";
+import { compileRecurrence, toWallTime } from "../core/shared/recurrence.ts";
 import { packageVersion } from "../core/shared/system/package.ts";
 import type { EventCounts, Minute } from "../core/telemetry/activity.ts";
 import type { SandboxStatus } from "../core/transforms/runner.ts";
+import { toScheduleHook } from "../core/types.ts";
 import { toIso, toView, type View } from "./iso-times.ts";
 
 /* Whether the service and its nodes work, as the API shows it. */
@@ -36,6 +38,8 @@ export interface StatusView {
   queue: JournalStats & ReturnType<Dispatcher["status"]>;
   /** Absent without `agents.budget`. */
   budget?: BudgetStatus;
+  /** When the schedules of mappings come next. */
+  schedules: ScheduleView[];
   /** Each mailbox with its folders. */
   mail: MailView[];
   /** With `store.url`: those that share it, also those that stopped a moment ago. */
@@ -67,6 +71,23 @@ export function toRuntimeView(
     },
     lastReloadError: failure ? { at: toIso(failure.at), ...failure.problems[0], problems: failure.problems } : null,
   };
+}
+
+interface ScheduleView {
+  mapping: string;
+  hook: string;
+  nextAt: string;
+  /** The same on the clock of its time zone, with its offset. */
+  local: string;
+}
+
+/** The mappings with a schedule, and the next time of each. None while hooks are off. */
+export function toScheduleViews({ hooks }: ResolvedConfig, now: number): ScheduleView[] {
+  return hooks.mappings.flatMap(({ id, mapping: { schedule } }) => {
+    if (!schedule || !hooks.enabled) return [];
+    const next = compileRecurrence(schedule)(now);
+    return { mapping: id, hook: toScheduleHook(id), nextAt: toIso(next), local: toWallTime(next, schedule) };
+  });
 }
 
 /** With its address as people read it: `imap://ann@example.com@mail.example.com`. */

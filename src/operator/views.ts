@@ -26,7 +26,7 @@ import type {
 import type { Question } from "../core/approvals/question/card.ts";
 import type { Runtime } from "../core/ports/runtime.ts";
 import type { AuthorityRow } from "../core/ports/authority.ts";
-import type { LogLine } from "../core/types.ts";
+import type { LogLine, Receipt } from "../core/types.ts";
 import type { DeadLetterChange, DeadLetterGroup } from "./dead-letter-groups.ts";
 import type { Diff } from "./diff.ts";
 import type { InboxItem } from "./inbox/item.ts";
@@ -63,6 +63,7 @@ export interface OperatorAnswers {
   "GET /api/runs/:id": RunTimeline;
   "POST /api/runs/release": { ok: true; released: number };
   "POST /api/runs/:id/cancel": { ok: true; id: string };
+  "POST /api/mappings/:id/run": { ok: true } & Pick<Receipt, "eventId" | "actions" | "warnings">;
   "POST /api/mappings/:id/pause": { ok: true; id: string };
   "POST /api/mappings/:id/resume": { ok: true; id: string };
   "GET /api/tools": ToolsView;

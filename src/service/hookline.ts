@@ -92,7 +92,7 @@ export async function createHookline(options: HooklineServiceOptions): Promise<H
 /** In the order of their start, after the port is open. They stop in the reverse order. */
 function listParts(
   { current, journal, cache, sandbox, stream }: Parts,
-  { server, results, mcp, catchUps, rejections }: Http,
+  { server, results, mcp, catchUps, schedules, rejections }: Http,
   { dispatcher, sweeper, alerts, mail, reloader }: Execution,
 ): ServicePart[] {
   return [
@@ -125,6 +125,7 @@ function listParts(
     { use: (runtime) => mcp.use(runtime, { executes: executes(runtime) }), stop: () => mcp.stop() },
     { stop: () => results.close() },
     { use: (runtime) => executes(runtime) && mail.use(runtime), stop: () => mail.close() },
+    { use: (runtime) => executes(runtime) && schedules.use(runtime), stop: () => schedules.close() },
     // Senders deliver again what they could not.
     { start: () => catchUps.start(), stop: () => catchUps.close() },
   ];

@@ -20,6 +20,7 @@ import type { HookRequest, HttpResponse } from "../core/types.ts";
 import { type CatchUps, createCatchUps } from "./catch-up.ts";
 import { type Execution, readEvent } from "./execution.ts";
 import { createMcp, type Mcp } from "../mcp/open.ts";
+import { createSchedules, type Schedules } from "./schedule.ts";
 import { createOperations } from "./operations.ts";
 import type { Parts } from "./parts.ts";
 
@@ -32,6 +33,7 @@ export interface Http {
   rejections: Pick<RejectionLog, "close">;
   replay: Receiver["replay"];
   catchUps: CatchUps;
+  schedules: Schedules;
 }
 
 export interface HttpOptions {
@@ -63,6 +65,11 @@ export function createHttp(parts: Parts, { execution, serviceUrl }: HttpOptions)
     receive: async (request, runtime) => (await receiver.receive(request, runtime)).response,
     alerts: () => execution().alerts,
   });
+  const schedules = createSchedules({
+    ...parts,
+    receive: receiver.receive,
+    beat: () => execution().dispatcher.beat(),
+  });
   const recordings = createRecordings(journal);
   const server = createServer({
     current,
@@ -86,6 +93,7 @@ export function createHttp(parts: Parts, { execution, serviceUrl }: HttpOptions)
         rejections,
         recordings,
         catchUp: catchUps.ask,
+        runSchedule: schedules.run,
         takes: (hook) => current().mappings.names(hook),
         stream,
         activity,
@@ -99,7 +107,7 @@ export function createHttp(parts: Parts, { execution, serviceUrl }: HttpOptions)
       "POST /mail/push": createMailPush({ mailboxes: () => execution().mail.mailboxes() }),
     },
   });
-  return { server, results, mcp, rejections, replay: receiver.replay, catchUps };
+  return { server, results, mcp, rejections, replay: receiver.replay, catchUps, schedules };
 
   /** The answer comes with the commit, or with the run's reply if the mapping or the sender waits for it. */
   async function receive(request: HookRequest, runtime: Runtime): Promise<HttpResponse> {

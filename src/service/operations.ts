@@ -6,7 +6,7 @@ import { createState, type RequestState } from "../core/mapping/state.ts";
 import { runDiff } from "../operator/diff.ts";
 import { runTrial } from "../operator/trial.ts";
 import type { Operations } from "../operator/http/services.ts";
-import { toMailView, toNodesView, toRuntimeView } from "../operator/status.ts";
+import { toMailView, toNodesView, toRuntimeView, toScheduleViews } from "../operator/status.ts";
 import type { Runtime } from "../core/ports/runtime.ts";
 import { createDrafts } from "./runtime/draft.ts";
 import { packageVersion } from "../core/shared/system/package.ts";
@@ -29,6 +29,7 @@ export function createOperations(parts: Parts, execution: () => Execution): Oper
         sandbox: sandbox.status(current().mappings.mappings.flatMap(({ bundle }) => bundle ?? [])),
         queue: { ...(await journal.stats()), ...dispatcher.status() },
         budget: await readBudget(journal, current().config.agents),
+        schedules: toScheduleViews(current().config, Date.now()),
         mail: mail.status().map(toMailView),
         ...toNodesView(await journal.nodes()),
       };

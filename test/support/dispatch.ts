@@ -61,7 +61,7 @@ const SETTINGS: ResolvedConfig["agents"] = {
   prices: {},
   budget: undefined,
   approvals: undefined,
-  heartbeat: { everyMs: 3_600_000, joinMs: 0, ack: "HEARTBEAT_OK" },
+  heartbeat: { times: { every: "1h" }, joinMs: 0, ack: "HEARTBEAT_OK" },
 };
 
 /** A running dispatcher on a real journal in a temporary folder. */

@@ -6,7 +6,7 @@ import path from "node:path";
 import { promisify } from "node:util";
 import type { ResolvedConfig } from "../../core/config/resolved-config.ts";
 import { ConfigError, type ConfigProblem, messageOf, toSentence } from "../../core/errors.ts";
-import type { StatusView } from "../../operator/status.ts";
+import { type StatusView, toScheduleViews } from "../../operator/status.ts";
 import type { Runtime } from "../../core/ports/runtime.ts";
 import { type AuthorityRow, describeAuthority } from "../../core/ports/authority.ts";
 import { listAuthority } from "../../service/runtime/authority.ts";
@@ -23,7 +23,7 @@ import { addAnswer, type OperatorClient } from "../operator-client.ts";
 export function addCheck(program: Command, io: CliIo): void {
   addConfigOptions(
     program.command("check"),
-    "print one JSON object: ok, file, mappings, modelCalls, authority, problems, warnings",
+    "print one JSON object: ok, file, mappings, modelCalls, schedules, authority, problems, warnings",
   )
     .description("Load and compile the configuration, and print all problems. Exits 1 if there is one.")
     .option("--strict", "exit 1 on a warning too", false)
@@ -48,14 +48,17 @@ async function check(flags: CheckFlags, io: CliIo): Promise<void> {
   if (flags.json) {
     const modelCalls = config && countModelCalls(config);
     const authority = findAuthority(runtime);
-    return printJson(io, { ok: isOk, file: config?.file, mappings, modelCalls, authority, problems, warnings });
+    const schedules = config && toScheduleViews(config, Date.now());
+    const found = { modelCalls, schedules, authority, problems, warnings };
+    return printJson(io, { ok: isOk, file: config?.file, mappings, ...found });
   }
   printWarnings(io, warnings.map(toSentence));
   if (problems.length > 0) throw new ConfigError(problems);
   const names = mappings.length > 0 ? `: ${mappings.join(", ")}` : "";
   if (isOk && config) {
     print(io, `${config.file} is valid (${formatCount(mappings.length, "mapping")}${names})`);
-    for (const line of [...describeModelCalls(config), ...formatAuthority(findAuthority(runtime))]) print(io, line);
+    const schedules = toScheduleViews(config, Date.now()).map((schedule) => `schedule: ${describeSchedule(schedule)}`);
+    for (const line of [...describeModelCalls(config), ...schedules, ...formatAuthority(findAuthority(runtime))]) print(io, line);
   } else printError(io, `${formatCount(warnings.length, "warning")}, which --strict does not allow.`);
 }
 
@@ -180,6 +183,7 @@ function formatStatus(status: StatusView): string[] {
     ["queue", `${formatCount(events, "event")}; ${runs}, ${deliveries} and ${systemEvents} waiting`],
     ["sandbox", `${sandbox.ready ? "ready" : "not ready"}, ${formatCount(sandbox.calls, "call")}, ${failures}`],
     ["budget", budget && describeBudget(budget)],
+    ...status.schedules.map((schedule): [string, string] => ["schedule", describeSchedule(schedule)]),
     ...mail.map(({ mailbox, state }): [string, string] => ["mail", `${mailbox} ${state}`]),
     ...nodes.map((node): [string, string] => ["node", describeNode(node)]),
   ];
@@ -188,6 +192,10 @@ function formatStatus(status: StatusView): string[] {
     ...config.warnings.map((warning) => style("yellow", `warning: ${toPrintable(warning)}`)),
     ...findProblems(status).map((problem) => style("red", toPrintable(problem))),
   ];
+}
+
+export function describeSchedule({ hook, local }: StatusView["schedules"][number]): string {
+  return `${toPrintable(hook)} next at ${local}`;
 }
 
 function describeNode({ id, role, host, version, config, seenAt, isAlive }: Node): string {

@@ -11,7 +11,7 @@ import { ConfigError, messageOf } from "../../core/errors.ts";
 import { compileTemplate } from "../../core/mapping/template/template.ts";
 import type { EventTimeline } from "../../operator/views.ts";
 import type { SignedParts } from "../../core/ports/signature.ts";
-import { toObject, toText } from "../../core/shared/json.ts";
+import { parseObject, toObject, toText } from "../../core/shared/json.ts";
 import { toServiceAddress } from "../../core/shared/system/owner.ts";
 import { toBearer } from "../../core/shared/secret.ts";
 import { toTempDir } from "../../core/shared/system/temporary-folder.ts";
@@ -21,7 +21,7 @@ import { loadServiceConfig, parseJsonOrText, readInput } from "../context.ts";
 import { formatEvent, toExcerpt } from "../format.ts";
 import { toCommand } from "../../core/shared/text/command.ts";
 import { type CliIo, print, printError, printJson, style } from "../io.ts";
-import { BUILT_IN_HOOKS } from "../../core/types.ts";
+import { BUILT_IN_HOOKS, toScheduleId } from "../../core/types.ts";
 import {
   createOperatorClient,
   type OperatorClient,
@@ -46,7 +46,7 @@ export function addSend(program: Command, io: CliIo): void {
       .command("send")
       .description("Post a file, or a sample of a preset, to a running service, as its sender would."),
   )
-    .argument("<hook>", "name of the hook: what follows the hooks path in its URL")
+    .argument("<hook>", "name of the hook: what follows the hooks path in its URL, or schedule/<id> to run a schedule now")
     .argument("[file]", "file with the body; - for standard input")
     .option("--sample <name>", "instead of a file: a sample of the hook's preset, as pull-request-opened")
     .option("--as <scheme>", "sign as this sender does (default: by the hook's auth, else with a hook token)")
@@ -59,16 +59,15 @@ export function addSend(program: Command, io: CliIo): void {
 /** Exit code 1 when the service refuses the request, or with `--wait` when the event fails. */
 async function send(hook: string, named: string | undefined, flags: SendFlags, io: CliIo): Promise<void> {
   const read = await loadServiceConfig(flags.config, io, /^/);
-  const file = named === undefined || flags.sample !== undefined ? findSample(hook, named, { flags, read }) : named;
-  const input = await readInput(file, io);
-  const client = flags.wait ? await createOperatorClient(flags, io) : undefined;
-  const { query, headers } = readSampleRequest(file, io);
-  const type = typeOf(file, { ...headers, ...flags.header });
-  const fresh = toFreshRequest({ headers, body: input, type }, findMappings(hook, read));
-  const response = await post({ hook, query, flags, ...fresh }, read);
+  const id = toScheduleId(hook);
+  const client = flags.wait || id !== undefined ? await createOperatorClient(flags, io) : undefined;
+  const response =
+    id !== undefined && client
+      ? await runSchedule(id, client, { named, flags })
+      : await postInput(hook, named, { flags, read, io });
   const text = await response.text();
-  const eventId = response.headers.get("x-request-id");
-  const event = client && response.ok && eventId ? await waitForEvent(eventId, client) : undefined;
+  const eventId = id === undefined ? response.headers.get("x-request-id") : findEventId(text);
+  const event = client && flags.wait && response.ok && eventId ? await waitForEvent(eventId, client) : undefined;
 
   const { status } = response;
   if (!response.ok || event?.status === "failed" || event?.status === "dead") io.exitCode = EXIT_CODES.failed;
@@ -81,6 +80,36 @@ async function send(hook: string, named: string | undefined, flags: SendFlags, i
   if (guess !== "") printError(io, `There is no hook "${hook}"${guess}`);
   if (event) print(io, "", ...formatEvent(event, { maxPayloadLines: 0 }));
   else if (response.ok && eventId) print(io, ...describeNext(eventId, toObject(answer)));
+}
+
+/** Posts the named file, or a sample, as the sender of the hook. */
+async function postInput(
+  hook: string,
+  named: string | undefined,
+  { flags, read, io }: { flags: SendFlags; read: Loaded; io: CliIo },
+): Promise<Response> {
+  const file = named === undefined || flags.sample !== undefined ? findSample(hook, named, { flags, read }) : named;
+  const input = await readInput(file, io);
+  const { query, headers } = readSampleRequest(file, io);
+  const type = typeOf(file, { ...headers, ...flags.header });
+  const fresh = toFreshRequest({ headers, body: input, type }, findMappings(hook, read));
+  return post({ hook, query, flags, ...fresh }, read);
+}
+
+/** A schedule has no sender: the service makes its event, with the present as its time. */
+async function runSchedule(
+  id: string,
+  client: OperatorClient,
+  { named, flags: { sample, as, secret, header } }: { named: string | undefined; flags: SendFlags },
+): Promise<Response> {
+  const isGiven = [named, sample, as, secret].some((one) => one !== undefined) || Object.keys(header).length > 0;
+  if (isGiven) throw new UsageError("The service makes the request of a schedule: name only its hook.");
+  return client.send("POST", `/api/mappings/${encodeURIComponent(id)}/run`);
+}
+
+function findEventId(text: string): string | null {
+  const { eventId } = parseObject(text);
+  return typeof eventId === "string" ? eventId : null;
 }
 
 /** The event, and what it starts, as far as the answer says so. */

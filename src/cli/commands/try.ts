@@ -2,14 +2,17 @@ import type { Command } from "commander";
 import { once } from "node:events";
 import { statSync } from "node:fs";
 import path from "node:path";
-import { didYouMean } from "../../core/shared/text/text.ts";
+import { toScheduleBody } from "../../core/ingress/hook-request.ts";
+import type { Runtime } from "../../core/ports/runtime.ts";
+import { didYouMean, trimSlashes } from "../../core/shared/text/text.ts";
+import { toScheduleId } from "../../core/types.ts";
 import { ConfigError } from "../../core/errors.ts";
 import { resolveRequest } from "../../core/mapping/resolve-request.ts";
 import { runTrial, type Trial } from "../../operator/trial.ts";
 import { buildRuntime } from "../../service/runtime/build.ts";
 import { createWatcher } from "../../service/runtime/watch.ts";
 import { createLog, toPrintable } from "../../core/telemetry/log.ts";
-import { addConfigOptions, addPair, type ConfigFlags, EXIT_CODES } from "../command.ts";
+import { addConfigOptions, addPair, type ConfigFlags, EXIT_CODES, UsageError } from "../command.ts";
 import { loadConfig, locateAnyConfig, locateTransforms, readPayload, withSandbox } from "../context.ts";
 import { formatActions, formatLog } from "../format.ts";
 import { clearScreen, type CliIo, print, printError, printJson, style } from "../io.ts";
@@ -25,17 +28,18 @@ export function addTry(program: Command, io: CliIo): void {
   addConfigOptions(program.command("try"), "print JSON on a terminal too; elsewhere it is the default")
     .description("Show the action that a payload leads to. Nothing is recorded or dispatched.")
     .argument("<hook>", "name of the hook: what follows the hooks path in its URL")
-    .argument("<payload-file>", "file with the JSON payload; - for standard input")
+    .argument("[payload-file]", "file with the JSON payload; - for standard input (default: that of schedule/<id> now)")
     .option("--header <name:value>", "a header of the request; may be repeated", addPair(":"), {})
     .option("--query <name=value>", "a query parameter; may be repeated", addPair("="), {})
-    .action((hook: string, payloadFile: string, flags: TryFlags) => tryHook(hook, payloadFile, flags, io));
+    .action((hook: string, payloadFile: string | undefined, flags: TryFlags) => tryHook(hook, payloadFile, flags, io));
 }
 
 /** Exit code 1 when the service would refuse the payload. */
-async function tryHook(hook: string, payloadFile: string, flags: TryFlags, io: CliIo): Promise<void> {
-  const payload = await readPayload(payloadFile, io);
+async function tryHook(hook: string, payloadFile: string | undefined, flags: TryFlags, io: CliIo): Promise<void> {
+  const given = payloadFile === undefined ? undefined : await readPayload(payloadFile, io);
   await withSandbox({ io, config: flags.config }, async (runner) => {
     const runtime = await buildRuntime({ generation: 1, load: () => loadConfig(flags.config, io), runner });
+    const payload = payloadFile === undefined ? toScheduled(hook, runtime) : given;
     const trial = await runTrial({ hook, payload, headers: flags.header, query: flags.query }, runtime, {
       resolve: (request) => resolveRequest(request, { ...runtime, run: runner.run }),
     });
@@ -43,6 +47,14 @@ async function tryHook(hook: string, payloadFile: string, flags: TryFlags, io: C
     else printTrialJson(trial, io);
     if (!trial.ok) io.exitCode = EXIT_CODES.failed;
   });
+}
+
+/** The body that the event of a schedule would have now. */
+function toScheduled(hook: string, { config: { hooks } }: Runtime): object {
+  const id = toScheduleId(trimSlashes(hook));
+  const schedule = hooks.mappings.find((source) => source.id === id)?.mapping.schedule;
+  if (id !== undefined && schedule) return toScheduleBody(id, Date.now(), schedule);
+  throw new UsageError("Name a file with the JSON payload. Only schedule/<id> of a mapping with a schedule needs none.");
 }
 
 /** The result goes to standard output, what is for a person to standard error. */

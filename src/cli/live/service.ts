@@ -3,6 +3,8 @@ import { networkInterfaces } from "node:os";
 import { packageVersion } from "../../core/shared/system/package.ts";
 import { CLOSE_MS, createHookline, type HooklineService, type HooklineServiceOptions } from "../../service/hookline.ts";
 import type { Runtime } from "../../core/ports/runtime.ts";
+import { toScheduleViews } from "../../operator/status.ts";
+import { describeSchedule } from "../commands/check.ts";
 import { settlesWithin } from "../../core/shared/time.ts";
 import { dropFirstChild } from "../../core/transforms/sandbox/prepare.ts";
 import { BUILT_IN_HOOKS } from "../../core/types.ts";
@@ -89,7 +91,8 @@ const MAX_LISTED = 3;
 /** The hooks in use, the agent that answers, and whether the operator's side is on. */
 function describeRuntime({ config, mappings }: Runtime, url: string): string[] {
   const { hooks, agents, gateway } = config;
-  const byHook = Map.groupBy(mappings.mappings, ({ match }) => match.path ?? "<any name>");
+  const posted = mappings.mappings.filter(({ source }) => !source.mapping.schedule);
+  const byHook = Map.groupBy(posted, ({ match }) => match.path ?? "<any name>");
   const base = `${url}${hooks.path}`;
   const urls = [...byHook].map(([hook, ofHook]) => {
     const ids = ofHook.map(({ source }) => source.id).join(", ");
@@ -101,6 +104,7 @@ function describeRuntime({ config, mappings }: Runtime, url: string): string[] {
   const operator = "webhooks events list, sessions list, runs list";
   return [
     ...block("Hooks", hooks.enabled ? [...urls, ...builtIn] : ["off: set hooks.enabled to true"]),
+    ...block("Schedules", toScheduleViews(config, Date.now()).map(describeSchedule)),
     ...block("Agent", [
       providers === ""
         ? "echo, a placeholder that repeats its prompt: set agents.providers to use a model"

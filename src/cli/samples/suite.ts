@@ -12,6 +12,7 @@ import type { Runtime } from "../../core/ports/runtime.ts";
 import { orElse } from "../../core/shared/system/files.ts";
 import { isObject, readPath, toObject, toObjects, toText } from "../../core/shared/json.ts";
 import { toPrintable } from "../../core/telemetry/log.ts";
+import { toScheduleHook } from "../../core/types.ts";
 import type { TransformRunner } from "../../core/transforms/runner.ts";
 import { describeError } from "../command.ts";
 import { formatActions, formatDiff, formatLog } from "../format.ts";
@@ -156,14 +157,19 @@ function findMappings(written: unknown, { hook, module }: { hook: string; module
   return toObjects(readPath(written, ["hooks", "mappings"]))
     .filter((mapping) =>
       module === undefined
-        ? trimSlashes(String(readPath(mapping, ["match", "path"]))) === hook
+        ? toHookOf(mapping) === hook
         : readPath(mapping, ["transform", "module"]) === module && BASES.some((field) => field in mapping),
     )
     .map(({ auth: _auth, ...mapping }) => mapping);
 }
 
-/** With one of these a transform has a base. */
-const BASES = ["messageTemplate", "textTemplate", "forEach"];
+function toHookOf(mapping: Record<string, unknown>): string {
+  if (mapping["schedule"] !== undefined) return toScheduleHook(toText(mapping["id"]));
+  return trimSlashes(String(readPath(mapping, ["match", "path"])));
+}
+
+/** With one of these a transform has a base, or its own kind of event. */
+const BASES = ["messageTemplate", "textTemplate", "forEach", "schedule"];
 
 /** The uses of presets for a hook, or with its module. A sample needs no secret. */
 function findPresetUses(written: unknown, { hook, module }: { hook: string; module: string | undefined }): object[] {

@@ -82,7 +82,7 @@ test("an empty configuration is all defaults, beside its file", async () => {
       linkHosts: [],
       prices: {},
       budget: undefined,
-      heartbeat: { everyMs: 1_800_000, joinMs: 10_000, ack: "HEARTBEAT_OK" },
+      heartbeat: { times: { every: "30m" }, joinMs: 10_000, ack: "HEARTBEAT_OK" },
     },
     channels: {},
     channelRules: new Map(),
@@ -143,7 +143,7 @@ store: { path: /var/lib/hookline, retention: { maxAge: 2d } }
     agents: {
       model: "big",
       models: [{ id: "a/b" }, { id: "c/d", alias: "big" }],
-      heartbeat: { everyMs: 90_000, ack: "HEARTBEAT_OK" },
+      heartbeat: { times: { every: "90s" }, ack: "HEARTBEAT_OK" },
     },
     store: { path: "/var/lib/hookline", retention: { maxAgeMs: 172_800_000 } },
   });

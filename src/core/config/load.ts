@@ -142,7 +142,7 @@ async function checkConfig(whole: unknown, options: CheckOptions, builtIn: Drive
 
   const config = resolveConfig(value, { ...options, find, parts: read.partFiles }, drivers);
   for (const own of references.length > 0 ? config.hooks.mappings : []) {
-    own.written = withReferences(own.mapping, (name) => appendSegment(own.key, name), references);
+    own.written = withReferences(own.written ?? own.mapping, (name) => appendSegment(own.key, name), references);
   }
   const presets = loadPresets(config, drivers, references);
   for (const [presetFile, presetSource] of presets.sources) sources.set(presetFile, presetSource);

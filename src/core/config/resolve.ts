@@ -4,15 +4,17 @@ import { toSecrets } from "../shared/secret.ts";
 import { toChannelName } from "../shared/channel-names.ts";
 import { trimSlashes } from "../shared/text/text.ts";
 import { parseDuration } from "../shared/time.ts";
+import { toScheduleHook } from "../types.ts";
 import type { Drivers } from "./plugins.ts";
 import { locatePreset, type PresetSearch } from "./presets/file.ts";
-import type { ValidConfig, ValidConfigMailbox } from "./schema/generated.ts";
+import type { MappingInput, ValidConfig, ValidConfigMailbox } from "./schema/generated.ts";
 import {
   type AlertRule,
   type ChannelRules,
   DEFAULT_TOKEN,
   type HookToken,
   type MailSettings,
+  type MappingSource,
   type McpPrincipal,
   type McpSettings,
   type ResolvedConfig,
@@ -176,11 +178,18 @@ function resolveHooks(
       const id = mapping.id ?? `mapping-${index}`;
       const key = `hooks.mappings[${index}]`;
       const { file, ...own } = find(key);
-      return { mapping, id, file, key, transformsDir: own.transformsDir ?? transformsDir, baseDir: own.baseDir };
+      const dirs = { transformsDir: own.transformsDir ?? transformsDir, baseDir: own.baseDir };
+      return { ...withScheduleHook(mapping, id), id, file, key, ...dirs };
     }),
     reads: [],
     mail: resolveMailboxes(hooks.mail),
   };
+}
+
+/** A mapping with a schedule takes the events of the hook that its id names. */
+export function withScheduleHook(mapping: MappingInput, id: string): Pick<MappingSource, "mapping" | "written"> {
+  if (!mapping.schedule) return { mapping };
+  return { mapping: { ...mapping, match: { path: toScheduleHook(id) } }, written: mapping };
 }
 
 function resolveMailboxes(mail: ValidConfig["hooks"]["mail"]): [MailSettings, ...MailSettings[]] {
@@ -213,7 +222,7 @@ function toKeys(payloadPath: string): string[] {
 }
 
 function resolveAgents({ tools, defaults, approvals, ...rest }: ValidConfig["agents"]): ResolvedConfig["agents"] {
-  const { every, joinWindow, channel, to, ...heartbeat } = defaults.heartbeat;
+  const { every, cron, timezone, joinWindow, channel, to, ...heartbeat } = defaults.heartbeat;
   return {
     ...defaults,
     ...rest,
@@ -227,7 +236,7 @@ function resolveAgents({ tools, defaults, approvals, ...rest }: ValidConfig["age
     },
     heartbeat: {
       ...heartbeat,
-      everyMs: parseDuration(every),
+      times: { cron, timezone, every: every ?? (cron === undefined ? "30m" : undefined) },
       joinMs: parseDuration(joinWindow),
       channel: channel && toChannelName(channel),
       to: to?.trim(),

@@ -1,3 +1,4 @@
+import type { Recurrence } from "../shared/recurrence.ts";
 import type { PresetPlace } from "./presets/file.ts";
 import type { MappingInput, Preset, ValidConfig, ValidConfigMailbox } from "./schema/generated.ts";
 
@@ -202,7 +203,7 @@ export interface ResolvedConfig {
       /** undefined: any model may be named. */
       models?: AllowedModel[];
       /** `joinMs`: how long a heartbeat that was asked for waits for others. */
-      heartbeat: Omit<ValidDefaults["heartbeat"], "every" | "joinWindow"> & { everyMs: number; joinMs: number };
+      heartbeat: Omit<ValidDefaults["heartbeat"], keyof Recurrence | "joinWindow"> & { times: Recurrence; joinMs: number };
       /** Where and how long a person is asked. undefined: on the page only, and for `DEFAULT_EXPIRY_MS`. */
       approvals: ApprovalSettings | undefined;
     };

@@ -21,6 +21,7 @@ type Need = "run" | "agent" | "action";
 export const SETTINGS = {
   id: { form: "value" },
   description: { form: "value" },
+  schedule: { form: "value" },
   match: { form: "value" },
   auth: { form: "value" },
   body: { form: "value" },

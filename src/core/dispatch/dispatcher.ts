@@ -40,6 +40,8 @@ export interface Dispatcher {
   start(options?: { executes?: boolean }): void;
   /** A reload may have changed the limits: claims what may run now. */
   recheck(): void;
+  /** Runs a heartbeat at once. */
+  beat(): void;
   status(): { runningRuns: number; runningDeliveries: number; runningHeartbeat: boolean };
   /**
    * Claims nothing more and waits for what is in progress. Aborts what has not ended after `timeoutMs`; it is executed
@@ -102,11 +104,12 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
       if (!executes) return;
       unwatch = options.journal.watch(onWork);
       claimWork();
-      heartbeat.start();
+      heartbeat.requestIfUrgent().catch(report);
     },
     recheck() {
       if (unwatch) claimWork();
     },
+    beat: heartbeat.beat,
     status: () => ({
       runningRuns: runs.active(),
       runningDeliveries: deliveries.active(),

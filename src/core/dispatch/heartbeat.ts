@@ -19,9 +19,6 @@ const MIN_GAP_MS = 100;
 /** Retried without end: the system events stay pending. */
 const BACKOFF = { firstMs: 2000, maxMs: 300_000 };
 
-/** How often to check the configured period at least: a reload may have changed it. */
-const MAX_SLEEP_MS = 60_000;
-
 /** How often to try again while another node holds the lease. */
 const LEASE_RETRY_MS = 1000;
 
@@ -30,8 +27,8 @@ const MAX_EVENTS = 500;
 const MAX_CHARACTERS = 200_000;
 
 export interface Heartbeat {
-  /** Starts the periodic ones, and one at once if a pending system event is urgent. */
-  start(): void;
+  /** Runs one at once: its time has come. */
+  beat(): void;
   /** Requests one, at once or at the end of the join window of the one before. Requests that come before it starts join it. */
   request(): void;
   /** Requests one at once if a pending system event is urgent: a spent budget may have skipped it. */
@@ -53,9 +50,6 @@ export interface Heartbeat {
 export function createHeartbeat(context: DispatchContext): Heartbeat {
   const { log } = context.telemetry;
   const next = createAlarm(begin);
-  const period = createAlarm(checkPeriod);
-  // Times of `performance.now()`: the clock of the machine may be set back.
-  let lastPeriodAt = performance.now();
   let running: Promise<void> | undefined;
   let lease: Lease | undefined;
   let isLeased = false;
@@ -63,19 +57,14 @@ export function createHeartbeat(context: DispatchContext): Heartbeat {
   let stopped = false;
   let isPaused = false;
   let failures = 0;
+  /** In times of `performance.now()`, since the clock of the machine may be set back. */
   let notBefore = 0;
   /** When the requested one may start, and when the one after it may. */
   let startsAt = 0;
   let windowEndsAt = 0;
 
   return {
-    start() {
-      lastPeriodAt = performance.now();
-      checkPeriod();
-      requestIfUrgent().catch((error: unknown) => {
-        if (!context.signal.aborted) log.error("heartbeat: unexpected error", { error: String(error) });
-      });
-    },
+    beat: requestAtOnce,
     request() {
       if (!requested) {
         startsAt = Math.max(performance.now(), windowEndsAt);
@@ -100,7 +89,6 @@ export function createHeartbeat(context: DispatchContext): Heartbeat {
     stop() {
       stopped = true;
       next.stop();
-      period.stop();
     },
     idle: async () => running,
     lease: () => lease,
@@ -142,16 +130,6 @@ export function createHeartbeat(context: DispatchContext): Heartbeat {
       requested = true;
       log.warn("heartbeat failed, will try again", { failures, error: String(error) });
     }
-  }
-
-  function checkPeriod(): void {
-    const now = performance.now();
-    const { everyMs } = context.current().config.agents.heartbeat;
-    if (now - lastPeriodAt >= everyMs) {
-      lastPeriodAt = now;
-      requestAtOnce();
-    }
-    period.set(Date.now() + Math.min(lastPeriodAt + everyMs - now, MAX_SLEEP_MS));
   }
 
   /** For requests from before the last stop. Behind a full page there may be an urgent event. */

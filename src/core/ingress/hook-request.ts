@@ -4,15 +4,16 @@ import { HookError } from "../errors.ts";
 import type { EventRecord, StoredRequest } from "../journal/journal.ts";
 import { exactPayload } from "../shared/exact-json.ts";
 import { createId } from "../shared/id.ts";
+import { type Recurrence, toWallTime } from "../shared/recurrence.ts";
 import { OPENCLAW_TOKEN_HEADER, REDACTED, SECRET_HEADERS, TOKEN_HEADER, TOKEN_PARAMETER } from "../shared/secret.ts";
 import { trimSlashes } from "../shared/text/text.ts";
-import { ANY_CREDENTIAL, type HookRequest } from "../types.ts";
+import { ANY_CREDENTIAL, type HookRequest, toScheduleCredential, toScheduleHook } from "../types.ts";
 import type { AuthenticatorRequest, Verified } from "./authenticator.ts";
 import { NO_BODY } from "./body.ts";
 import type { Exchange } from "./exchange.ts";
 import { type FindParser, isJson, type ParseBody, parseJsonBody } from "./parse-body.ts";
 
-// Every `HookRequest` is made here: of a socket, a refusal, a stored event, an event that was caught up, a sample.
+// Every `HookRequest` is made here: of a socket, a refusal, a stored event, an event that was caught up, a schedule, a sample.
 
 /** The request as its authenticator sees it, with all its secrets. */
 export function toAuthenticatorRequest(
@@ -147,6 +148,36 @@ export async function toCaughtUpRequest(
     ...(await findParser("application/json", hook)(rawBody, request.receivedAt)),
     client: "catch-up",
     isCaughtUp: true,
+  };
+}
+
+/** The body of a schedule's event. */
+export function toScheduleBody(id: string, at: number, recurrence: Recurrence): object {
+  return { schedule: id, at: new Date(at).toISOString(), local: toWallTime(at, recurrence) };
+}
+
+/** The event of a schedule. `onceUntil`: `at` is one of its times, so it is its key; absent: it is the present. */
+export function toScheduleRequest({
+  id,
+  at,
+  recurrence,
+  hooksPath,
+  onceUntil,
+}: {
+  id: string;
+  at: number;
+  recurrence: Recurrence;
+  hooksPath: string;
+  onceUntil?: number;
+}): HookRequest {
+  const rawBody = Buffer.from(JSON.stringify(toScheduleBody(id, at, recurrence)));
+  return {
+    ...toJsonRequest({ hook: toScheduleHook(id), hooksPath, credential: toScheduleCredential(id) }),
+    rawBody,
+    ...parseJsonBody(rawBody),
+    client: "schedule",
+    onceUntil,
+    idempotencyKey: onceUntil === undefined ? undefined : new Date(at).toISOString(),
   };
 }
 

@@ -91,6 +91,8 @@ export function toRefusedEvent(
     actions: [],
     warnings: request.warnings ?? [],
     log,
+    // After a 503 the schedule tries again.
+    idempotency: request.onceUntil === undefined || error.status === 503 ? undefined : toIdempotency(request, { idempotency: toOnceKey(request) }, 0),
     timings: toTimings(request.timings, options.mappingMs),
     failure: { code: error.code, message: error.message, detail: trace || message },
   };
@@ -157,16 +159,17 @@ export function toSignatureKey({ digest }: SignedIdentity): string {
 
 function toIdempotency(
   request: HookRequest,
-  { idempotency = NO_KEYS }: Resolution,
+  { idempotency = NO_KEYS }: Pick<Resolution, "idempotency">,
   dedupeWindowMs: number,
 ): Idempotency | undefined {
-  const { signature, receivedAt } = request;
+  const { signature, receivedAt, onceUntil } = request;
   if (idempotency === NO_KEYS && !signature) return undefined;
   return {
     ...idempotency,
+    isOnce: onceUntil === undefined ? undefined : true,
     scope: idempotencyScope(request),
     fingerprint: fingerprintOf(request),
-    expiresAt: receivedAt + dedupeWindowMs,
+    expiresAt: Math.max(receivedAt + dedupeWindowMs, onceUntil ?? 0),
     signature: signature && {
       key: toSignatureKey(signature),
       // Not before the time of its signature refuses it.
@@ -174,6 +177,11 @@ function toIdempotency(
       isContentUnsigned: signature.isBodyUnsigned,
     },
   };
+}
+
+/** The time of a schedule is one key, and all that is made of it has the same content. */
+function toOnceKey({ idempotencyKey = "" }: HookRequest): Resolution["idempotency"] {
+  return { keys: [idempotencyKey], perAction: false, conflictOnOtherContent: false };
 }
 
 const NO_KEYS: NonNullable<Resolution["idempotency"]> = { keys: [], perAction: false, conflictOnOtherContent: false };

@@ -62,13 +62,13 @@ export function planEvent(event: NewEvent, known: Known): Plan {
   return use.perAction ? planEach(event, { use, keys, join }) : planWhole(event, { use, keys, join });
 }
 
-function hasEffect({ actions, state }: NewEvent): boolean {
-  return actions.length > 0 || (state?.sets.length ?? 0) > 0;
+function hasEffect({ actions, state, idempotency }: NewEvent): boolean {
+  return actions.length > 0 || (state?.sets.length ?? 0) > 0 || idempotency?.isOnce === true;
 }
 
 /** A refused request leaves its key free, so that it can be sent again once the cause is fixed. */
-export function usesKeys({ status }: NewEvent): boolean {
-  return status !== "rejected" && status !== "failed";
+export function usesKeys({ status, idempotency }: NewEvent): boolean {
+  return idempotency?.isOnce === true || (status !== "rejected" && status !== "failed");
 }
 
 interface Use {

@@ -14,6 +14,7 @@ import type { MappingSource } from "../config/resolved-config.ts";
 import { type ConfigProblem, messageOf } from "../errors.ts";
 import type { RunLimit, RunLimits } from "../journal/journal.ts";
 import type { Path } from "../shared/json.ts";
+import { toScheduleCredential } from "../types.ts";
 import type { TransformBundle } from "../transforms/runner.ts";
 import { type CompiledAnswer, compileAnswer } from "./answer.ts";
 import { compileMention, type MentionRule } from "./mention.ts";
@@ -95,7 +96,7 @@ export function compileMapping(
   const diagnostics = createDiagnostics(source);
   const mapping: CompiledMapping = {
     source,
-    credential,
+    credential: source.mapping.schedule ? toScheduleCredential(source.id) : credential,
     match: compileMatch(source.mapping.match ?? {}, diagnostics),
     check: compilePayloadSchema(source, readFile, diagnostics),
     filter: compileFilter(source.mapping, diagnostics),

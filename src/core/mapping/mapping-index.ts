@@ -1,6 +1,13 @@
 import type { MappingSource } from "../config/resolved-config.ts";
 import type { FoundProblem } from "../errors.ts";
-import { ANY_CREDENTIAL, BUILT_IN_HOOKS, type BuiltInHook, type HookRequest, isSender } from "../types.ts";
+import {
+  ANY_CREDENTIAL,
+  BUILT_IN_HOOKS,
+  type BuiltInHook,
+  type HookRequest,
+  isScheduleHook,
+  isSender,
+} from "../types.ts";
 import type { CompiledAnswer } from "./answer.ts";
 import type { CompiledMapping } from "./compile.ts";
 import { createSessionScopes, type ScopeSettings, type SessionScopes } from "./policy/session-keys.ts";
@@ -44,11 +51,11 @@ export function createMappingIndex(
 ): MappingIndex {
   const anyPath = mappings.filter(({ match }) => match.path === undefined);
   const paths = new Set(mappings.flatMap(({ match }) => match.path ?? []));
-  const byPath = new Map(
-    [...paths].map((path) => [path, mappings.filter(({ match }) => match.path === undefined || match.path === path)]),
-  );
+  const takes = ({ match }: CompiledMapping, hook: string): boolean =>
+    match.path === hook || (match.path === undefined && !isScheduleHook(hook));
+  const byPath = new Map([...paths].map((path) => [path, mappings.filter((mapping) => takes(mapping, path))]));
   const listFor = (hook: string): readonly CompiledMapping[] =>
-    isBuiltInHook(hook) ? [] : (byPath.get(hook) ?? anyPath);
+    isBuiltInHook(hook) ? [] : (byPath.get(hook) ?? (isScheduleHook(hook) ? [] : anyPath));
   return {
     mappings,
     answers: new Map(mappings.flatMap(({ source, answer }) => (answer ? [[source.id, answer] as const] : []))),

@@ -23,6 +23,7 @@ export function createMappingRoutes({
   diff,
   journal,
   serviceUrl,
+  runSchedule,
 }: RouteServices): RoutesOf<MappingPath> {
   const counts = cached(() => journal.countByMapping(Date.now() - COUNTED_MS), CACHED_MS);
   const findMapping = (id: string) => config().hooks.mappings.find((mapping) => mapping.id === id);
@@ -40,6 +41,7 @@ export function createMappingRoutes({
           rejections: await rejections.list(MAX_REJECTIONS),
           pauses: new Map(pauses.map(({ mapping, since }) => [mapping, since])),
           hooksUrl,
+          now: Date.now(),
         });
         return { hooksUrl, mappings: views };
       },
@@ -48,6 +50,13 @@ export function createMappingRoutes({
       about: "The parts of a mapping: its fields, the code of its transform, its samples. Without secrets.",
       answer({ params: { id = "" } }) {
         return toMappingSourceView(requireFound(findMapping(id), "mapping"));
+      },
+    }),
+    "POST /api/mappings/:id/run": answering({
+      about: "Makes an event of the mapping's schedule now. It is none of its times, and its turns start as usual.",
+      async answer({ params: { id = "" } }) {
+        const { eventId, actions, warnings } = await runSchedule(id);
+        return { ok: true as const, eventId, actions, warnings };
       },
     }),
     "POST /api/mappings/:id/pause": changing(

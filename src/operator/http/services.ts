@@ -3,7 +3,7 @@ import type { FindParser } from "../../core/ingress/parse-body.ts";
 import type { EventRecord, Journal } from "../../core/journal/journal.ts";
 import type { AuditList } from "../../core/ports/audit.ts";
 import type { Activity } from "../../core/telemetry/activity.ts";
-import type { HttpResponse } from "../../core/types.ts";
+import type { HttpResponse, Receipt } from "../../core/types.ts";
 import type { Diff } from "../diff.ts";
 import type { Recordings } from "../recording-store.ts";
 import type { RejectionLog } from "../rejections.ts";
@@ -39,6 +39,8 @@ export interface OperatorServices extends Operations {
   recordings: Recordings;
   /** Gets what did not arrive from a preset's sender, or only says what it would get. */
   catchUp(request: { preset: string; hook?: string; since: number; dryRun: boolean }): Promise<CatchUpView>;
+  /** Makes an event of a mapping's schedule now. Throws a 404 for a mapping without one. */
+  runSchedule(id: string): Promise<Receipt>;
   /** Whether a mapping or the service itself has this hook. */
   takes(hook: string): boolean;
   stream: LiveStream;

@@ -24,7 +24,11 @@ export function listAuthority(runtime: Loaded): AuthorityRow[] {
   const open = mappings.mappings.filter(({ credential }) => credential === undefined);
   const limited = config.hooks.tokens.filter(({ hooks }) => hooks !== undefined);
   const rows = [
-    ...[...signed].map(([credential, own]) => ({ ...toRow(credential, own, runtime), isLimited: true })),
+    ...[...signed].map(([credential, own]) => ({
+      ...toRow(credential, own, runtime),
+      // A schedule is the operator's own.
+      isLimited: own.every(({ source }) => !source.mapping.schedule),
+    })),
     ...limited.map((token) => ({ ...toTokenRow(token, open, runtime), isLimited: true })),
     ...toOwnRows(open, runtime).map((row) => ({ ...row, isLimited: false })),
   ];
@@ -126,6 +130,7 @@ function toMappingRow(mapping: CompiledMapping, runtime: Loaded): Row {
 }
 
 function toStarts({ id, mapping }: MappingSource): Pick<Row, "asks" | "tells"> {
+  if (mapping.schedule) return { asks: [], tells: ["the clock"] };
   const { from, asks = from?.value !== undefined } = mapping;
   const entries = from ? [from.is].flat() : ["anyone"];
   if (asks) return { asks: [{ events: [mapping.id ?? id], from: entries }], tells: [] };

@@ -4,6 +4,7 @@ import type { MappingInput } from "../../core/config/schema/generated.ts";
 import { toConfigProblem } from "../../core/config/schema/problems.ts";
 import { isBuiltIn, locatePreset } from "../../core/config/presets/file.ts";
 import { loadPresets } from "../../core/config/presets/load-presets.ts";
+import { withScheduleHook } from "../../core/config/resolve.ts";
 import type { MappingSource, PresetUse } from "../../core/config/resolved-config.ts";
 import { ConfigError, type ConfigProblem, HookError } from "../../core/errors.ts";
 import type { CompiledMapping } from "../../core/mapping/compile.ts";
@@ -108,7 +109,7 @@ function toSources({ config, drivers }: Loaded, { mappings = [], presets = [] }:
     problems.push(...found.map((problem) => ({ ...problem, key: `${key}.${problem.key ?? ""}` })));
     if (!areValid(fields, found)) return [];
     const id = typeof fields.id === "string" ? fields.id : `mapping-${index}`;
-    return [{ source: { ...place, id, key, mapping: fields }, isSigned: auth !== undefined }];
+    return [{ source: { ...place, id, key, ...withScheduleHook(fields, id) }, isSigned: auth !== undefined }];
   });
   const uses = presets.map((entry, index): PresetUse => {
     const { use, with: values } = toObject(typeof entry === "string" ? { use: entry } : entry);
@@ -163,7 +164,8 @@ function toSource({ config, mappings }: Loaded, { mapping, code }: Draft): Mappi
   if (!areValid(fields, problems)) throw new ConfigError(problems);
   const { transformsDir } = config.hooks;
   const place = loaded ?? { file: config.file, transformsDir, baseDir: config.baseDir };
-  return { ...place, id: mapping.id, key: "mapping", mapping: { ...fields, transform: toTransform(transform, code) } };
+  const drafted = { ...fields, transform: toTransform(transform, code) };
+  return { ...place, id: mapping.id, key: "mapping", ...withScheduleHook(drafted, mapping.id) };
 }
 
 /** A copy in which each text with references that is as in the loaded mapping has its value. Others stay text. */

@@ -2,7 +2,8 @@ import { listFound } from "../../shared/found.ts";
 import { appendSegment, toObject, toText } from "../../shared/json.ts";
 import { didYouMean } from "../../shared/text/text.ts";
 import { KINDS_WITH_LEVELS, LEVELS, SYNONYMS } from "../../shared/thinking.ts";
-import { MAX_TIMER_MS } from "../../shared/time.ts";
+import { findFlaw, type Recurrence } from "../../shared/recurrence.ts";
+import { MAX_TIMER_MS, parseDuration } from "../../shared/time.ts";
 import type { AllowedModel, ResolvedConfig } from "../resolved-config.ts";
 import { error, type Finding, warning } from "./finding.ts";
 
@@ -20,8 +21,19 @@ export function checkAgents({ agents }: ResolvedConfig): Finding[] {
     checkSandboxModels(agents),
     checkBudget(agents),
     checkThinking("agents.defaults.thinking", thinking, agents),
-    heartbeat.everyMs > MAX_TIMER_MS && error("agents.defaults.heartbeat.every", "The interval must be at most 24d."),
+    checkTimes(heartbeat.times),
     heartbeat.joinMs > MAX_TIMER_MS && error("agents.defaults.heartbeat.joinWindow", "The window must be at most 24d."),
+  );
+}
+
+/** When heartbeats are. */
+function checkTimes(times: Recurrence): Finding[] {
+  const key = "agents.defaults.heartbeat";
+  const flaw = findFlaw(times);
+  const isLong = times.every !== undefined && parseDuration(times.every) > MAX_TIMER_MS;
+  return listFound(
+    flaw && error(appendSegment(key, flaw.field ?? "every"), flaw.message),
+    isLong && error(`${key}.every`, "The interval must be at most 24d."),
   );
 }
 

@@ -12,6 +12,7 @@ import { checkFallbackModels, checkThinking, checkUsedModel } from "./agents.ts"
 import { checkAuth } from "./auth.ts";
 import { checkGrants } from "./call-grants.ts";
 import { checkPublish } from "./mcp.ts";
+import { checkSchedule } from "./schedules.ts";
 import { checkChannel, error, type Finding, findUnused, listAccounts, staticText, warning } from "./finding.ts";
 
 /** Every mapping can be reached, can make an action, has a unique id, and names channels and models that may be used. */
@@ -20,6 +21,7 @@ export function checkMappings(config: ResolvedConfig, drivers: Drivers): Finding
   return hooks.mappings.flatMap((source, index) =>
     [
       ...checkId(source, hooks.mappings.slice(0, index)),
+      ...checkSchedule(source),
       ...checkPath(source, hooks.path),
       ...checkCompat(source, hooks.compat),
       ...checkBody(source, hooks.mappings),
@@ -54,9 +56,10 @@ function checkId(source: MappingSource, earlier: MappingSource[]): Finding[] {
 
 function checkPath({ mapping, key }: MappingSource, hooksPath: string): Finding[] {
   const name = trimSlashes(mapping.match?.path ?? "");
-  const at = `${key}.match.path`;
+  const at = mapping.schedule ? `${key}.id` : `${key}.match.path`;
   const flaw = findPathFlaw(mapping.match?.path ?? "");
   if (flaw !== undefined) return [error(at, `No request has this path: ${flaw}`)];
+  if (mapping.schedule) return [];
   if (BUILT_IN_HOOKS.some((builtIn) => builtIn === name)) {
     return [error(at, `This path is never reached: the service answers ${name} itself. Choose another path.`)];
   }

@@ -26,6 +26,81 @@ test("a state needs a transform, and an id that it belongs to", async () => {
   expect(await errors(withMapping({ state: "x".repeat(127), transform }))).toEqual([]);
 });
 
+test.each<[MappingInput, string, string]>([
+  [
+    { schedule: { cron: "61 * * * *" } },
+    "schedule.cron",
+    "This cron expression cannot be used (Invalid value for minute: 61).",
+  ],
+  [
+    { schedule: { cron: "0 0 31 2 *" } },
+    "schedule.cron",
+    "No date fits this cron expression, so its time never comes.",
+  ],
+  [{ schedule: { cron: "@daily", timezone: "Mars" } }, "schedule.timezone", 'There is no time zone "Mars".'],
+  [{ schedule: { every: "1m", timezone: "UTC" } }, "schedule.timezone", "Only cron has a time zone"],
+  [{ schedule: { cron: "@daily", every: "1h" } }, "schedule.every", "cron says when."],
+  [{ schedule: {} }, "schedule", "It needs cron"],
+  ...["59s", "25h", "500ms", "2d"].map((every): [MappingInput, string, string] => [
+    { schedule: { every } },
+    "schedule.every",
+    "The period must be from 1m to 24h.",
+  ]),
+  [{ id: "a//b", schedule: { every: "24h" } }, "id", "No request has this path"],
+  [{ id: "/a", schedule: { every: "24h" } }, "id", "The hook schedule//a cannot be named."],
+  ...(
+    [
+      { match: { path: "schedule/m" } },
+      { match: {} },
+      { auth: { scheme: "stripe", secret: "s" } },
+      { dedupe: "{{at}}" },
+      { mail: "ses" },
+      { answer: { wait: 5, template: "x" } },
+      { echo: "{{at}}" },
+      { place: "acme" },
+      { from: { is: "anyone" } },
+    ] satisfies MappingInput[]
+  ).map((beside): [MappingInput, string, string] => [
+    { schedule: { cron: "0 7 * * 1-5" }, ...beside },
+    Object.keys(beside)[0]!,
+    "The schedule starts this mapping, and no request does. Remove this setting, or schedule.",
+  ]),
+])("%j is no schedule", async (mapping, key, message) => {
+  expect(await errors(agentMapping({ id: "m", ...mapping }))).toContainEqual(
+    expect.stringContaining(`hooks.mappings[0].${key}: ${message}`),
+  );
+});
+
+test("a schedule has an id, and hooks below schedule/ are for no other mapping", async () => {
+  const every = { schedule: { every: "1m" } };
+  expect(await errors(agentMapping({ id: "daily/digest", ...every }))).toEqual([]);
+  expect(await errors(agentMapping(every))).toEqual([
+    "hooks.mappings[0]: A schedule needs the mapping's id, which names its hook: schedule/<id>. Add one.",
+  ]);
+  const message = "The hooks below schedule/ are those of mappings with a schedule. Choose another path.";
+  expect(await errors(agentMapping({ match: { path: "/schedule/x" } }))).toEqual([
+    `hooks.mappings[0].match.path: ${message}`,
+  ]);
+  expect(await errors(agentMapping({ match: { path: "schedule" } }))).toEqual([]);
+  const preset = { use: "generic", with: { path: "schedule/x" } };
+  expect(await errors({ hooks: { enabled: true, token: TOKEN, presets: [preset] } })).toEqual([
+    `hooks.presets[0].with.path: ${message}`,
+  ]);
+});
+
+test("heartbeats are every so often, or by cron", async () => {
+  const withTimes = (heartbeat: object): Promise<string[]> => errors({ agents: { defaults: { heartbeat } } });
+  const key = "agents.defaults.heartbeat";
+  expect(await withTimes({ cron: "0 8 * * *", timezone: "Europe/Berlin" })).toEqual([]);
+  expect(await withTimes({ cron: "0 8 * * *", every: "1h" })).toEqual([
+    `${key}.every: cron says when. Set either cron or every, not both.`,
+  ]);
+  expect(await withTimes({ timezone: "Europe/Berlin" })).toEqual([
+    `${key}.timezone: Only cron has a time zone: every counts in UTC. Remove this setting.`,
+  ]);
+  expect(await withTimes({ cron: "0 8 * *" })).toEqual([expect.stringContaining(`${key}.cron: This is not a cron`)]);
+});
+
 test("an empty configuration is good", async () => {
   expect(await findProblems({})).toEqual({ errors: [], warnings: [] });
 });

@@ -709,9 +709,17 @@ export interface UserConfig {
        */
       heartbeat?: {
         /**
-         * Time between heartbeats.
+         * Time between heartbeats, at its multiples since 1970 in UTC. Default: 30m.
          */
         every?: string;
+        /**
+         * In place of every: when heartbeats are, as in the schedule of a mapping.
+         */
+        cron?: string;
+        /**
+         * The zone of cron, as Europe/Berlin. Default: UTC.
+         */
+        timezone?: string;
         /**
          * The first heartbeat that is asked for runs at once. Those asked for within this time after it are one, at its end.
          */
@@ -995,6 +1003,23 @@ export interface MappingInput {
    * For people; nothing reads it.
    */
   description?: string;
+  /**
+   * Times at which the mapping gets an event of its own, in place of requests. It needs cron or every, and the mapping an id: its hook is schedule/<id>, its body { schedule, at, local }.
+   */
+  schedule?: {
+    /**
+     * Five fields: minute, hour, day of the month, month, weekday. Names of months and days, L, W and #, and @hourly, @daily, @weekly, @monthly, @yearly are known.
+     */
+    cron?: string;
+    /**
+     * The zone of cron, as Europe/Berlin. Default: UTC.
+     */
+    timezone?: string;
+    /**
+     * A period of 1m to 24h, at its multiples since 1970 in UTC.
+     */
+    every?: string;
+  };
   /**
    * Conditions that must all hold. Without any, every request matches.
    */
@@ -3299,9 +3324,17 @@ export interface ValidConfig {
        */
       heartbeat: {
         /**
-         * Time between heartbeats.
+         * Time between heartbeats, at its multiples since 1970 in UTC. Default: 30m.
          */
-        every: string;
+        every?: string;
+        /**
+         * In place of every: when heartbeats are, as in the schedule of a mapping.
+         */
+        cron?: string;
+        /**
+         * The zone of cron, as Europe/Berlin. Default: UTC.
+         */
+        timezone?: string;
         /**
          * The first heartbeat that is asked for runs at once. Those asked for within this time after it are one, at its end.
          */

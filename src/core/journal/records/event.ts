@@ -56,7 +56,7 @@ export interface NewEvent {
   actions: NewAction[];
   /**
    * Known keys are recognized unless the event is rejected or failed. Its own stay free unless it has an action, or sets
-   * state.
+   * state. With `isOnce`, neither holds.
    */
   idempotency?: Idempotency;
   /** Keys of a state that its transform read and set. */
@@ -108,6 +108,8 @@ export interface Idempotency {
   fingerprint: string;
   /** Same key with different content: `conflict` instead of the first receipt. */
   conflictOnOtherContent: boolean;
+  /** The keys are known and kept whatever becomes of the event. */
+  isOnce?: true;
   expiresAt: number;
   /** A further key of the event as a whole, which is asked first: of the bytes that its sender signed. */
   signature?: {

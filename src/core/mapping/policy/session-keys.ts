@@ -146,8 +146,9 @@ function isReachable(other: Pick<Owner, "reachedBy">, from: Pick<Owner, "reached
 }
 
 function listCredentials({ source, credential, match }: CompiledMapping, limited: readonly HookToken[]): string[] {
-  const { auth } = source.mapping;
+  const { auth, schedule } = source.mapping;
   const { path } = match;
+  if (schedule) return [];
   if (auth || credential !== undefined) return [credential ?? `auth:${path} ${JSON.stringify(auth)}`];
   return limited
     .filter(({ hooks = [] }) => hooks.some((hook) => (path === undefined ? !isBuiltIn(hook) : hook === path)))

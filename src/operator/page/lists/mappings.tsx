@@ -59,7 +59,8 @@ function MappingTable({ mappings, chosen, reload }: MappingTableProps): JSX.Elem
           { name: "Mapping", show: (mapping) => <MappingLink mapping={mapping} /> },
           { name: "Matches", kind: "wide", show: (mapping) => <Conditions mapping={mapping} /> },
           { name: "Action", show: ({ action }) => action },
-          { name: "Credential", show: ({ auth }) => auth ?? "hook token" },
+          { name: "Credential", show: (mapping) => toCredential(mapping) },
+          { name: "Next", show: ({ nextAt }) => <Time at={nextAt} /> },
           { name: "Events", kind: "number", show: (mapping) => <EventCount mapping={mapping} /> },
           { name: "Failed", kind: "number", show: ({ errorRate }) => <Rate share={errorRate} /> },
           { name: "Last", show: ({ lastAt }) => <Time at={lastAt} /> },
@@ -104,6 +105,10 @@ function Configuration({
       <Warnings texts={config.warnings} />
     </>
   );
+}
+
+function toCredential({ auth, schedule }: MappingView): string {
+  return schedule ? "schedule" : (auth ?? "hook token");
 }
 
 /** The path of its hook; empty: it takes any. */
@@ -170,8 +175,8 @@ function MappingLink({ mapping: { id, preset, shadowed, pausedSince } }: { mappi
   );
 }
 
-function Conditions({ mapping: { match } }: { mapping: MappingView }): JSX.Element {
-  const { path: _path, ...others } = { path: undefined, ...match };
+function Conditions({ mapping: { match, schedule } }: { mapping: MappingView }): JSX.Element {
+  const { path: _path, ...others } = { path: undefined, ...match, ...schedule };
   const conditions = Object.entries<unknown>(others).flatMap(([name, value]) =>
     name === "headers" ? Object.entries<unknown>(Object(value)) : [[name, value] as const],
   );
@@ -192,7 +197,7 @@ function Rate({ share }: { share: number }): JSX.Element {
 }
 
 function Details({ mapping, reload }: { mapping: MappingView; reload(): void }): JSX.Element {
-  const { id, file, key, auth, events, lastAt, lastFailureAt, pausedSince } = mapping;
+  const { id, file, key, auth, schedule, nextAt, events, lastAt, lastFailureAt, pausedSince } = mapping;
   const counts = Object.entries(events).map(([state, count]) => `${formatNumber(count)} ${state}`);
   return (
     <div class="panel">
@@ -200,7 +205,13 @@ function Details({ mapping, reload }: { mapping: MappingView; reload(): void }):
         {toLine(id, 80)} <span class="quiet">{file === undefined ? key : `${file} › ${key}`}</span>
       </h2>
       <p class="facts">
-        <span>Credential: {auth === undefined ? "the hook token" : `signature ${auth}`}</span>
+        {schedule ? (
+          <span>
+            Schedule: {toLine(Object.values(schedule).join(" "), 80)}, next <Time at={nextAt} />
+          </span>
+        ) : (
+          <span>Credential: {auth === undefined ? "the hook token" : `signature ${auth}`}</span>
+        )}
         <span>{counts.length > 0 ? counts.join(", ") : "no event in the last seven days"}</span>
         <span>
           last event <Time at={lastAt} />
@@ -213,13 +224,15 @@ function Details({ mapping, reload }: { mapping: MappingView; reload(): void }):
       </p>
       {pausedSince !== undefined && (
         <p class="warn">
-          Paused since <Time at={pausedSince} />: requests are accepted and answered, and their turns wait.
+          Paused since <Time at={pausedSince} />: {schedule ? "the schedule makes no event. " : ""}Requests are accepted and
+          answered, and their turns wait.
         </p>
       )}
       <p class="actions">
         <button onClick={() => void pauseOrResume(mapping).then(reload)}>
           {pausedSince === undefined ? "Pause" : "Resume"}
         </button>
+        {schedule && <button onClick={() => void runNow(id).then(reload)}>Run now</button>}
         <a class="button" href={hrefTo(["playground"], { mapping: id })}>
           Open in playground
         </a>
@@ -244,6 +257,10 @@ async function pauseOrResume({ id, pausedSince }: MappingView): Promise<void> {
     "Its requests are accepted and answered as before. Their turns wait until you resume it, and so do later turns of the same sessions.";
   if (!(await confirmed(`Pause ${toLine(id, 60)}?`, text, "Pause"))) return;
   await notifyOf(call("POST /api/mappings/:id/pause", { id }), () => "It is paused.", "Not paused");
+}
+
+async function runNow(id: string): Promise<void> {
+  await notifyOf(call("POST /api/mappings/:id/run", { id }), () => "Its event is accepted.", "Not run");
 }
 
 function Empty(): JSX.Element {

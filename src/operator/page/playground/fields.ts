@@ -1,4 +1,5 @@
 import { TEMPLATE_FIELDS } from "../../../core/config/settings.ts";
+import { toScheduleHook } from "../../../core/types.ts";
 import type { MappingSource } from "../api-client.ts";
 import { parseJson } from "../parts/format.ts";
 
@@ -17,16 +18,18 @@ interface EditedRequest {
   query: string;
 }
 
-export function toRequest(
-  { fields, samples }: MappingSource,
-  event: StartEvent | undefined,
-  sample: string,
-): EditedRequest {
+/** The hook of a mapping, if it names one. */
+export function hookOf({ id, fields }: MappingSource): string | undefined {
+  return fields.schedule ? toScheduleHook(id) : fields.match?.path;
+}
+
+export function toRequest(source: MappingSource, event: StartEvent | undefined, sample: string): EditedRequest {
+  const { samples } = source;
   const chosen = samples.find(({ name }) => name === sample);
   const { payload, headers, query } = chosen ?? event?.request ?? { payload: { example: "value" } };
   const write = (value: unknown): string => JSON.stringify(value, undefined, 2);
   return {
-    hook: event?.hook ?? fields.match?.path ?? "new",
+    hook: event?.hook ?? hookOf(source) ?? "new",
     payload: write(payload),
     headers: write(toStrings(headers)),
     query: write(toStrings(query)),

@@ -4,7 +4,7 @@ import { toLine } from "../parts/format.ts";
 import { Loading, Page, useCall, useLoad } from "../parts/load.tsx";
 import { route, setQuery } from "../router.ts";
 import { createSource } from "./draft-trial.tsx";
-import type { StartEvent } from "./fields.ts";
+import { hookOf, type StartEvent } from "./fields.ts";
 import { Workbench } from "./workbench.tsx";
 
 /** Edits a mapping on a payload, and shows what it makes of it as one types. Nothing is recorded or written. */
@@ -76,8 +76,9 @@ async function findRecorded(
 }
 
 /** Without a sample, the newest event of the mapping is what one most likely has in mind. */
-async function findLatest({ fields, samples }: MappingSource): Promise<StartEvent | undefined> {
-  if (samples.length > 0 || fields.match?.path === undefined) return undefined;
-  const { events } = await call("GET /api/events", { hook: fields.match.path, limit: 1 });
+async function findLatest(source: MappingSource): Promise<StartEvent | undefined> {
+  const hook = hookOf(source);
+  if (source.samples.length > 0 || hook === undefined) return undefined;
+  const { events } = await call("GET /api/events", { hook, limit: 1 });
   return events[0] && call("GET /api/events/:id", { id: events[0].id });
 }
