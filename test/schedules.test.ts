@@ -144,8 +144,7 @@ test("a digest tells exactly the lines that were held meanwhile, and nothing a s
     },
     toFiles(3),
   );
-  const send = (n: number): Promise<unknown> =>
-    service.post("homeassistant", { title: "Door", message: `line ${n}.` });
+  const send = (n: number): Promise<unknown> => service.post("homeassistant", { title: "Door", message: `line ${n}.` });
   const tell = async (): Promise<string[]> => {
     const { eventId } = await runNow(service);
     const { status, runs } = await service.settled(eventId);

@@ -84,7 +84,9 @@ export function toMappingViews({
       shadowed: shadowed.has(id),
       pausedSince: pauses.get(id),
       url:
-        match.path === undefined || schedule ? undefined : `${hooksUrl}/${match.path.split("/").map(encodeURIComponent).join("/")}`,
+        match.path === undefined || schedule
+          ? undefined
+          : `${hooksUrl}/${match.path.split("/").map(encodeURIComponent).join("/")}`,
       events,
       errorRate: toErrorRate(events),
       lastAt: lastOf(own),
@@ -135,7 +137,9 @@ export function toMappingSourceView(source: MappingSource): MappingSourceView {
     file,
     key,
     fields:
-      mapping.match?.path === undefined || mapping.schedule ? fields : { ...fields, match: { ...fields.match, path: mapping.match.path } },
+      mapping.match?.path === undefined || mapping.schedule
+        ? fields
+        : { ...fields, match: { ...fields.match, path: mapping.match.path } },
     transform: module === undefined ? undefined : { file: module, code: read(module) ?? "" },
     samples: readSamples(source, module),
   };

@@ -58,7 +58,8 @@ async function check(flags: CheckFlags, io: CliIo): Promise<void> {
   if (isOk && config) {
     print(io, `${config.file} is valid (${formatCount(mappings.length, "mapping")}${names})`);
     const schedules = toScheduleViews(config, Date.now()).map((schedule) => `schedule: ${describeSchedule(schedule)}`);
-    for (const line of [...describeModelCalls(config), ...schedules, ...formatAuthority(findAuthority(runtime))]) print(io, line);
+    for (const line of [...describeModelCalls(config), ...schedules, ...formatAuthority(findAuthority(runtime))])
+      print(io, line);
   } else printError(io, `${formatCount(warnings.length, "warning")}, which --strict does not allow.`);
 }
 

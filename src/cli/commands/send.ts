@@ -46,7 +46,10 @@ export function addSend(program: Command, io: CliIo): void {
       .command("send")
       .description("Post a file, or a sample of a preset, to a running service, as its sender would."),
   )
-    .argument("<hook>", "name of the hook: what follows the hooks path in its URL, or schedule/<id> to run a schedule now")
+    .argument(
+      "<hook>",
+      "name of the hook: what follows the hooks path in its URL, or schedule/<id> to run a schedule now",
+    )
     .argument("[file]", "file with the body; - for standard input")
     .option("--sample <name>", "instead of a file: a sample of the hook's preset, as pull-request-opened")
     .option("--as <scheme>", "sign as this sender does (default: by the hook's auth, else with a hook token)")

@@ -54,7 +54,9 @@ function toScheduled(hook: string, { config: { hooks } }: Runtime): object {
   const id = toScheduleId(trimSlashes(hook));
   const schedule = hooks.mappings.find((source) => source.id === id)?.mapping.schedule;
   if (id !== undefined && schedule) return toScheduleBody(id, Date.now(), schedule);
-  throw new UsageError("Name a file with the JSON payload. Only schedule/<id> of a mapping with a schedule needs none.");
+  throw new UsageError(
+    "Name a file with the JSON payload. Only schedule/<id> of a mapping with a schedule needs none.",
+  );
 }
 
 /** The result goes to standard output, what is for a person to standard error. */

@@ -203,7 +203,10 @@ export interface ResolvedConfig {
       /** undefined: any model may be named. */
       models?: AllowedModel[];
       /** `joinMs`: how long a heartbeat that was asked for waits for others. */
-      heartbeat: Omit<ValidDefaults["heartbeat"], keyof Recurrence | "joinWindow"> & { times: Recurrence; joinMs: number };
+      heartbeat: Omit<ValidDefaults["heartbeat"], keyof Recurrence | "joinWindow"> & {
+        times: Recurrence;
+        joinMs: number;
+      };
       /** Where and how long a person is asked. undefined: on the page only, and for `DEFAULT_EXPIRY_MS`. */
       approvals: ApprovalSettings | undefined;
     };

@@ -92,7 +92,10 @@ export function toRefusedEvent(
     warnings: request.warnings ?? [],
     log,
     // After a 503 the schedule tries again.
-    idempotency: request.onceUntil === undefined || error.status === 503 ? undefined : toIdempotency(request, { idempotency: toOnceKey(request) }, 0),
+    idempotency:
+      request.onceUntil === undefined || error.status === 503
+        ? undefined
+        : toIdempotency(request, { idempotency: toOnceKey(request) }, 0),
     timings: toTimings(request.timings, options.mappingMs),
     failure: { code: error.code, message: error.message, detail: trace || message },
   };

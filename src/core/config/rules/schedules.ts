@@ -32,7 +32,10 @@ export function checkSchedule(source: MappingSource): Finding[] {
     flaw && error(flaw.field === undefined ? at : appendSegment(at, flaw.field), flaw.message),
     (periodMs < MIN_PERIOD_MS || periodMs > DAY_MS) && error(`${at}.every`, "The period must be from 1m to 24h."),
     OF_REQUESTS.filter((name) => written[name] !== undefined).map((name) =>
-      error(`${key}.${name}`, "The schedule starts this mapping, and no request does. Remove this setting, or schedule."),
+      error(
+        `${key}.${name}`,
+        "The schedule starts this mapping, and no request does. Remove this setting, or schedule.",
+      ),
     ),
   );
 }

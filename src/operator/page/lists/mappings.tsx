@@ -224,8 +224,8 @@ function Details({ mapping, reload }: { mapping: MappingView; reload(): void }):
       </p>
       {pausedSince !== undefined && (
         <p class="warn">
-          Paused since <Time at={pausedSince} />: {schedule ? "the schedule makes no event. " : ""}Requests are accepted and
-          answered, and their turns wait.
+          Paused since <Time at={pausedSince} />: {schedule ? "the schedule makes no event. " : ""}Requests are accepted
+          and answered, and their turns wait.
         </p>
       )}
       <p class="actions">
