@@ -1,9 +1,9 @@
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, onTestFailed, test } from "vitest";
 import { type Client, createClient } from "../support/client.ts";
 import { PROGRAM } from "../support/program.ts";
 import { GATEWAY_TOKEN, HOOK_TOKEN, withTokens } from "../support/service.ts";
@@ -40,11 +40,46 @@ test.skipIf(!canLimit).each(["watches", "instances"])(
   },
 );
 
+const canLimitFiles = spawnSync("prlimit", ["--pid", String(process.pid)]).status === 0;
+
+test.skipIf(!canLimitFiles).each([
+  ["no file handle", 0, "open "],
+  ["too few file handles for the process of the compiler", 4, "spawn "],
+])("a reload that found %s is made once there are some", async (_, free, step) => {
+  const { client, errors } = await serve([process.execPath]);
+  onTestFailed(() => console.error(errors()));
+  expect(await messageOf(client)).toBe("one");
+  const pid = String(child?.pid);
+  // The compiler's process ends when it has had no work for some seconds.
+  await expect.poll(() => spawnSync("pgrep", ["-P", pid, "esbuild"]).status).toBe(1);
+  const limitFiles = (limit: number): void => {
+    expect(spawnSync("prlimit", ["--pid", pid, `--nofile=${limit}:`]).status).toBe(0);
+  };
+  limitFiles(findLimit(pid, free));
+  writeFileSync(path.join(folder, "transforms/x.ts"), says("two"));
+  await expect.poll(errors).toMatch(/reload refused/);
+  expect(errors()).toMatch(new RegExp(`EMFILE.* ${step}|${step}.* EMFILE`));
+  limitFiles(4096);
+  await expect.poll(() => messageOf(client)).toBe("two");
+});
+
+/** The limit under which a process can have this many handles more. */
+function findLimit(pid: string, free: number): number {
+  const used = new Set(readdirSync(`/proc/${pid}/fd`).map(Number));
+  let limit = 0;
+  for (let left = free; left > 0 || used.has(limit); limit++) if (!used.has(limit)) left--;
+  return limit;
+}
+
 /** Serves with the system's `limit` exhausted. */
-async function serveWithout(limit: string): Promise<{ client: Client; errors: () => string }> {
+function serveWithout(limit: string): Promise<{ client: Client; errors: () => string }> {
   const script = `echo 0 > /proc/sys/user/max_inotify_${limit} && exec "$@"`;
-  const service = [process.execPath, PROGRAM, "serve", "--config", path.join(folder, "webhooks.json5")];
-  const started = spawn("unshare", ["-Ur", "sh", "-c", script, "sh", ...service, "--port", "0"]);
+  return serve(["unshare", "-Ur", "sh", "-c", script, "sh", process.execPath]);
+}
+
+async function serve([command = "", ...words]: string[]): Promise<{ client: Client; errors: () => string }> {
+  const service = [PROGRAM, "serve", "--config", path.join(folder, "webhooks.json5"), "--port", "0"];
+  const started = spawn(command, [...words, ...service]);
   child = started;
   let [output, errors] = ["", ""];
   started.stdout.setEncoding("utf8").on("data", (text: string) => (output += text));

@@ -1,3 +1,6 @@
+import { ChildProcess } from "node:child_process";
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import { once } from "node:events";
 import type * as Esbuild from "esbuild";
 import type { BuildFailure, BuildOptions, BuildResult, Message, TransformOptions, TransformResult } from "esbuild";
 import { messageOf } from "../errors.ts";
@@ -61,7 +64,7 @@ async function run<Result>(start: () => Promise<Result>, timeoutMs = BUILD_TIMEO
   clearTimeout(idleTimer);
   const timer = setTimeout(stopEsbuild, timeoutMs, `it took longer than ${timeoutMs / 1000} s`);
   try {
-    const result = await untilAborted(start(), stopped.signal);
+    const result = await untilAborted(startSafely(start), stopped.signal);
     return { result, errors: [] };
   } catch (error) {
     return {
@@ -73,6 +76,26 @@ async function run<Result>(start: () => Promise<Result>, timeoutMs = BUILD_TIMEO
     running--;
     if (running === 0) idleTimer = setTimeout(() => void esbuild().stop(), IDLE_MS).unref();
   }
+}
+
+/** Without file handles for its process, esbuild listens to no error of that, which would end the service. */
+async function startSafely<Result>(start: () => Promise<Result>): Promise<Result> {
+  let child: unknown;
+  const onProcess = (message: unknown): void => {
+    ({ process: child } = Object(message));
+  };
+  subscribe("child_process", onProcess);
+  let building: Promise<Result>;
+  try {
+    building = start();
+  } catch (error) {
+    // The error that is thrown says only that the process has no pipes.
+    if (child instanceof ChildProcess) throw (await once(child, "error"))[0];
+    throw error;
+  } finally {
+    unsubscribe("child_process", onProcess);
+  }
+  return building;
 }
 
 /** Ends all builds in progress: each gives an error. Later builds start a new process. */

@@ -67,7 +67,7 @@ export function createSandboxDir(program: string, findTempDir: FindTempDir = tmp
 }
 
 function isPiped(child: ChildProcess): child is ChildProcessWithoutNullStreams {
-  return child.stdin !== null && child.stdout !== null && child.stderr !== null;
+  return Boolean(child.stdin && child.stdout && child.stderr);
 }
 
 /** The path of the native module: a child has no folder in which it could look for it. */
