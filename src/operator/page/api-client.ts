@@ -42,6 +42,12 @@ export async function call<Endpoint extends keyof OperatorAnswers>(
   return parseExactAt(text, ["request", "payload"]);
 }
 
+/** Does what an item of the inbox offers. */
+export async function act({ method, path, body }: InboxItem["actions"][number], isLast: boolean): Promise<void> {
+  const response = await request(method, path, { body, isLast });
+  if (!response.ok) throw new Error(await readError(response));
+}
+
 /** The body of an event's request as it is stored. Bytes that are no UTF-8 are replaced. */
 export async function readBody(id: string): Promise<string> {
   const response = await send("GET /api/events/:id/body", { id });
@@ -67,16 +73,16 @@ export async function signOut(): Promise<void> {
   access.value = "closed";
 }
 
-async function send(
-  endpoint: keyof OperatorAnswers,
-  params: Params = {},
-  { body = {}, stop, isLast }: CallOptions = {},
-): Promise<Response> {
+function send(endpoint: keyof OperatorAnswers, params: Params = {}, options: CallOptions = {}): Promise<Response> {
   const [method = "", path = ""] = endpoint.split(" ");
+  return request(method, fill(path, params), options);
+}
+
+async function request(method: string, path: string, { body = {}, stop, isLast }: CallOptions): Promise<Response> {
   const headers = { "content-type": "application/json" };
   const content = method === "GET" ? {} : { method, headers, body: JSON.stringify(body) };
   try {
-    const response = await fetch(`.${fill(path, params)}`, { ...content, signal: stop, keepalive: isLast });
+    const response = await fetch(`.${path}`, { ...content, signal: stop, keepalive: isLast });
     answered();
     return response;
   } catch (cause) {
@@ -119,6 +125,7 @@ export type DeliveryView = OperatorAnswers["GET /api/deliveries"]["deliveries"][
 export type FailedAttemptView = NonNullable<RunView["failedAttempts"]>[number];
 export type RefusalView = OperatorAnswers["GET /api/rejections"]["rejections"][number];
 export type DeadLetterGroupView = OperatorAnswers["GET /api/dead-letters/groups"]["groups"][number];
+export type InboxItem = OperatorAnswers["GET /api/inbox"]["items"][number];
 export type SpendView = OperatorAnswers["GET /api/spend"]["spend"][number];
 export type EntryView = Timeline["entries"][number];
 export type MappingsView = OperatorAnswers["GET /api/mappings"];

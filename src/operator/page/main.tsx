@@ -3,10 +3,11 @@ import { type JSX, render } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { access, answeredAt, signIn, signOut } from "./api-client.ts";
 import { Event } from "./event/event.tsx";
+import { Inbox, ItemScreen, useInboxCount } from "./inbox/inbox.tsx";
 import { QuestionScreen } from "./inbox/question.tsx";
 import { replay } from "./parts/actions.tsx";
 import { Asking } from "./parts/ask.tsx";
-import { Approvals, useOpenApprovals } from "./lists/approvals.tsx";
+import { Approvals } from "./lists/approvals.tsx";
 import { DeadLetters } from "./lists/dead-letters.tsx";
 import { Mailboxes } from "./lists/mailboxes.tsx";
 import { Mappings } from "./lists/mappings.tsx";
@@ -27,6 +28,7 @@ import { Requests } from "./requests/requests.tsx";
 import { goTo, hrefTo, route } from "./router.ts";
 
 const SCREENS: { path: string; name: string; show(id?: string): JSX.Element }[] = [
+  { path: "inbox", name: "Inbox", show: (id) => (id === undefined ? <Inbox /> : <ItemScreen key={id} id={id} />) },
   { path: "", name: "Requests", show: () => <Requests /> },
   { path: "playground", name: "Playground", show: () => <Playground /> },
   { path: "mappings", name: "Mappings", show: (id) => <Mappings id={id} /> },
@@ -72,10 +74,14 @@ function App(): JSX.Element {
   );
 }
 
+/** The id of a question; those of other items begin with a word. */
+const UUID = /^[\da-f]{8}-[\da-f-]{27}$/;
+
 function Screen(): JSX.Element {
   const [first = "", id] = route.value.path;
   if (first === "events" && id !== undefined) return <Event key={id} id={id} />;
-  if (["inbox", "approvals"].includes(first) && id !== undefined) return <QuestionScreen key={id} id={id} />;
+  if (["inbox", "approvals"].includes(first) && id !== undefined && UUID.test(id))
+    return <QuestionScreen key={id} id={id} />;
   const screen = SCREENS.find(({ path }) => path === first);
   if (screen) return screen.show(id);
   return (
@@ -88,8 +94,8 @@ function Screen(): JSX.Element {
 
 function Navigation(): JSX.Element {
   const [first = ""] = route.value.path;
-  const current = first === "events" ? "" : first === "inbox" ? "approvals" : first;
-  const open = useOpenApprovals();
+  const current = first === "events" ? "" : first;
+  const open = useInboxCount();
   return (
     <nav aria-label="Main">
       <a class="brand" href={hrefTo([])}>
@@ -100,7 +106,7 @@ function Navigation(): JSX.Element {
           <li key={path}>
             <a href={hrefTo([path].filter(Boolean))} aria-current={path === current ? "page" : undefined}>
               {name}
-              {path === "approvals" && open !== undefined && open > 0 && <b class="count">{open}</b>}
+              {path === "inbox" && open !== undefined && open > 0 && <b class="count">{open}</b>}
             </a>
           </li>
         ))}

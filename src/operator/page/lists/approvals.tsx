@@ -1,6 +1,5 @@
 import type { JSX } from "preact";
 import { APPROVAL_STATES } from "../../../core/types.ts";
-import { questions } from "../live.ts";
 import { State, Time } from "../parts/controls.tsx";
 import { toLine } from "../parts/format.ts";
 import { Page, useCall } from "../parts/load.tsx";
@@ -8,12 +7,6 @@ import { StateFilter, Table } from "../parts/table.tsx";
 import { hrefTo, route } from "../router.ts";
 
 const MAX_SHOWN = 200;
-
-/** How many questions are open; undefined: not known yet. */
-export function useOpenApprovals(): number | undefined {
-  const { data } = useCall("GET /api/approvals", { state: "open", limit: MAX_SHOWN }, questions.value);
-  return data?.approvals.length;
-}
 
 /** Questions of agents to a person: about calls, their outcomes, and replies. */
 export function Approvals(): JSX.Element {
