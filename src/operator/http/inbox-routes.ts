@@ -1,4 +1,4 @@
-import { readInbox, readInboxItem } from "../inbox/inbox.ts";
+import { readInbox, readInboxItem } from "../inbox/read-inbox.ts";
 import { answering, requireFound, type RoutesOf } from "./route.ts";
 import type { RouteServices } from "./services.ts";
 
