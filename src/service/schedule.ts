@@ -13,7 +13,7 @@ import type { Parts } from "./parts.ts";
 export interface Schedules {
   /** A rule that is new or has changed waits for its next time. */
   use(runtime: Runtime): void;
-  /** Makes what is due by now, as its timer does. Never rejects. */
+  /** Makes what is due by now, as the timer does, and waits for it. Never rejects. */
   check(): Promise<void>;
   /** Makes an event now, which is none of the rule's times. Throws a 404 `HookError` for a mapping without a schedule. */
   run(id: string): Promise<Receipt>;
@@ -121,15 +121,17 @@ export function createSchedules({
     alarm.set(Date.now() + Math.min(Math.max(time - now(), 0), MAX_SLEEP_MS));
   }
 
-  function check(): Promise<void> {
+  async function check(): Promise<void> {
     isAsked = true;
     checking ??= checkAll().finally(() => (checking = undefined));
-    return checking;
+    await checking;
+    await Promise.all(firing);
   }
 
   async function checkAll(): Promise<void> {
-    while (isAsked && !stopped) {
+    while (isAsked) {
       isAsked = false;
+      if (stopped) return;
       const wakesAt = await checkOnce().catch((error: unknown) => {
         log.warn("schedules not checked, will try again", { step: SCHEDULE, error: messageOf(error) });
         return now() + BACKOFF.firstMs;
@@ -217,7 +219,7 @@ export function createSchedules({
   async function fire(job: Job, time: number): Promise<void> {
     const { id, recurrence, rule, next } = job;
     const runtime = current();
-    // It has left, or changed, and `use` is about to say so.
+    // Left, or changed: `use` is about to say so.
     if (toRule(findSchedule(runtime, id)) !== rule) return;
     const { path: hooksPath } = runtime.config.hooks;
     const onceUntil = next(time) + KEPT_MS;
@@ -237,7 +239,7 @@ export function createSchedules({
   }
 }
 
-/** What the mapping refuses is recorded, and is the same at the next attempt. */
+/** A refusal of the mapping is recorded, and would be the same at the next attempt. */
 function passRefusal(error: unknown): void {
   if (!(error instanceof HookError) || error.status === 503) throw error;
 }

@@ -6,9 +6,11 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { text } from "node:stream/consumers";
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, expect, onTestFinished, test } from "vitest";
 import type { UserConfig } from "../../src/core/config/schema/generated.ts";
 import { createClient, waitFor } from "../support/client.ts";
+import { withClock } from "../support/clock.ts";
 import { startProcess } from "../support/process.ts";
 import { GATEWAY_TOKEN, HOOK_TOKEN, openService, withTokens } from "../support/service.ts";
 
@@ -158,6 +160,27 @@ test("kill -9 while requests count in their state: those sent again with their k
   expect((await after.try("count", {})).actions).toMatchObject([{ text: "201" }]);
   await after.close();
 });
+
+test("kill -9 around a time of a schedule: it is one event, and none is lost", async () => {
+  const schedule = { cron: "* * * * *" };
+  const file = writeConfig({ hooks: { mappings: [{ id: "each", schedule, messageTemplate: "{{at}}", ...quiet }] } });
+  const listTimes = async (url: string): Promise<string[]> => {
+    const { events } = await createClient(url, tokens).api("/api/events?hook=schedule/each");
+    return events.map(({ subject }: { subject: string }) => subject);
+  };
+  let times: string[] = [];
+  // The rule waits in its first life. In pairs of lives, a minute or more has passed: the first of them is killed.
+  for (const [minutes, killAfterMs] of [[0, 500], [2, 0], [2], [4, 40], [4]] as const) {
+    const service = await startProcess(file, withClock(minutes * 60_000));
+    if (killAfterMs === undefined && minutes > 0) {
+      const earlier = times.length;
+      await waitFor(async () => (times = await listTimes(service.url)).length > earlier, "the time of the schedule");
+    } else await sleep(killAfterMs);
+    await service.end("SIGKILL");
+  }
+  expect(times.toSorted()).toEqual([...new Set(times)].toSorted());
+  expect(times.length).toBeGreaterThanOrEqual(2);
+}, 120_000);
 
 async function postTurn(url: string, sessionKey: string): Promise<string> {
   const message = `carry me out: ${sessionKey}`;

@@ -72,10 +72,13 @@ export async function openService(folder: string, { watch = false, port = 0 } = 
   };
 }
 
-/** The tokens of the test clients, a quiet log, and heartbeats at once, unless the configuration sets others. */
+/**
+ * The tokens of the test clients, a quiet log, and heartbeats at once, none of them by the clock, unless the configuration
+ * sets others.
+ */
 export function withTokens(config: UserConfig): UserConfig {
   const { defaults } = config.agents ?? {};
-  const heartbeat = { joinWindow: "0s", ...defaults?.heartbeat };
+  const heartbeat = { joinWindow: "0s", every: "24h", ...defaults?.heartbeat };
   return {
     ...config,
     gateway: { auth: { token: GATEWAY_TOKEN }, ...config.gateway },

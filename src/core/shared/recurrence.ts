@@ -6,7 +6,7 @@ import { DAY_MS, HOUR_MS, parseDuration } from "./time.ts";
 export interface Recurrence {
   /** Five fields, or a name such as `@daily`. */
   cron?: string;
-  /** Of `cron`. Default: UTC. */
+  /** The zone of `cron`. Default: UTC. */
   timezone?: string;
   every?: string;
 }
@@ -63,7 +63,7 @@ function openPattern(cron: string): Cron {
   return new Cron(cron.trim(), { mode: "5-part", timezone: "UTC" });
 }
 
-/** Of a recurrence without a flaw. */
+/** The recurrence has no flaw. */
 export function compileRecurrence({ cron, timezone = "UTC", every = "24h" }: Recurrence): NextTime {
   if (cron !== undefined) return compileCron(cron, timezone);
   const periodMs = parseDuration(every);
