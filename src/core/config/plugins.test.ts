@@ -294,9 +294,11 @@ test.each([
   ["p.ts", 'Expected identifier but found "{"'],
 ])("a mistake in the syntax of %s has its place", async (name, mistake) => {
   writeFileSync(path.join(folder, name), 'export default {\n  name: "a",\n  channels: {{\n};');
-  const { problems } = await read(`{ plugins: ["./${name}"] }`);
+  const error: unknown = await read(`{ plugins: ["./${name}"] }`).catch((reason: unknown) => reason);
+  expect(error).toBeInstanceOf(ConfigError);
   const message = `The plugin "./${name}" cannot be used: ${mistake}.`;
-  expect(problems).toEqual([{ key: "plugins[0]", message, file: path.join(folder, name), line: 3, column: 14 }]);
+  const problem = { key: "plugins[0]", message, file: path.join(folder, name), line: 3, column: 14 };
+  expect(error).toMatchObject({ problems: [problem] });
 });
 
 test("what its create throws is a problem of the block", async () => {

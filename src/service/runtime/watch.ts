@@ -173,7 +173,8 @@ export function createWatcher(options: WatcherOptions): Watcher {
     clearTimeout(quiet);
     firstAt ??= performance.now();
     const [quietMs, maxMs] = cut.size > 0 ? [STILL_MS, MAX_CUT_MS] : [QUIET_MS, MAX_WAIT_MS];
-    quiet = setTimeout(report, Math.min(quietMs, firstAt + maxMs - performance.now()), firstAt + maxMs);
+    const lastAt = firstAt + maxMs;
+    quiet = setTimeout(report, Math.max(0, Math.min(quietMs, lastAt - performance.now())), lastAt);
   }
 
   function report(lastAt: number): void {
