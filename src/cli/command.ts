@@ -207,6 +207,9 @@ export function describeSystemError(error: unknown): string {
   return typeof errno === "number" ? getSystemErrorMessage(errno) : messageOf(error);
 }
 
+export const PART_HELP =
+  "the part that gets a new entry, of those that include names (default: the configuration itself)";
+
 export const CONFIG_HELP =
   "configuration file (default: $WEBHOOKS_CONFIG, else webhooks.json5, .jsonc, .yaml or .json here)";
 

@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import path from "node:path";
 import { buffer, text as readAll } from "node:stream/consumers";
 import { makeTempDir } from "../core/shared/system/temporary-folder.ts";
-import { readTarget } from "./edit/plan.ts";
+import { listItems, readTarget } from "./edit/target.ts";
 import { findConfigFile, type ReadConfig, resolveUserConfig } from "../core/config/load.ts";
 import { builtInDrivers, readConfig } from "../service/drivers.ts";
 import { loadPlugins } from "../core/config/plugins.ts";
@@ -43,9 +43,11 @@ export async function locateTransforms(flags: { dir?: string; config?: string },
 /** Where a command finds presets: below the current folder, in the package, and in plugins of the configuration. */
 export async function searchPresets(flags: { config?: string }, io: CliIo): Promise<PresetSearch> {
   const file = locateNewConfig(flags.config, io);
-  const { plugins } = readTarget(file, io.env).written;
-  // Problems of a plugin are left to the commands that check the configuration.
-  const { drivers } = await loadPlugins(plugins, path.dirname(file), builtInDrivers);
+  let drivers = builtInDrivers;
+  for (const plugin of listItems(readTarget(file, io.env), ["plugins"])) {
+    // Problems of a plugin are left to the commands that check the configuration.
+    drivers = (await loadPlugins([plugin.item], path.dirname(plugin.file), drivers)).drivers;
+  }
   return { baseDir: io.cwd, vendors: drivers.vendors };
 }
 

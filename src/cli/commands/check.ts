@@ -4,6 +4,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import path from "node:path";
 import { promisify } from "node:util";
+import { toHook } from "../../core/config/presets/api-access.ts";
 import type { ResolvedConfig } from "../../core/config/resolved-config.ts";
 import { ConfigError, type ConfigProblem, messageOf, toSentence } from "../../core/errors.ts";
 import { type StatusView, toScheduleViews } from "../../operator/status.ts";
@@ -12,10 +13,12 @@ import { type AuthorityRow, describeAuthority } from "../../core/ports/authority
 import { listAuthority } from "../../service/runtime/authority.ts";
 import { parseObject, readPath } from "../../core/shared/json.ts";
 import { tryFolder } from "../../core/shared/system/files.ts";
+import { trimSlashes } from "../../core/shared/text/text.ts";
 import { toPrintable } from "../../core/telemetry/log.ts";
 import { addConfigOptions, addServiceOptions, type ConfigFlags, EXIT_CODES } from "../command.ts";
 import { askPooler } from "./doctor-machine.ts";
-import { tryRuntime } from "../context.ts";
+import { listConfigFiles } from "../edit/target.ts";
+import { locateConfig, tryRuntime } from "../context.ts";
 import { formatCount, formatDuration, formatFacts } from "../format.ts";
 import { type CliIo, print, printError, printJson, printWarnings, style } from "../io.ts";
 import { addAnswer, type OperatorClient } from "../operator-client.ts";
@@ -23,7 +26,7 @@ import { addAnswer, type OperatorClient } from "../operator-client.ts";
 export function addCheck(program: Command, io: CliIo): void {
   addConfigOptions(
     program.command("check"),
-    "print one JSON object: ok, file, mappings, modelCalls, schedules, authority, problems, warnings",
+    "print one JSON object: ok, file, files, mappings, modelCalls, schedules, authority, problems, warnings",
   )
     .description("Load and compile the configuration, and print all problems. Exits 1 if there is one.")
     .option("--strict", "exit 1 on a warning too", false)
@@ -49,8 +52,9 @@ async function check(flags: CheckFlags, io: CliIo): Promise<void> {
     const modelCalls = config && countModelCalls(config);
     const authority = findAuthority(runtime);
     const schedules = config && toScheduleViews(config, Date.now());
+    const files = listConfigFiles(locateConfig(flags.config, io), io.env);
     const found = { modelCalls, schedules, authority, problems, warnings };
-    return printJson(io, { ok: isOk, file: config?.file, mappings, ...found });
+    return printJson(io, { ok: isOk, file: config?.file, files, mappings, ...found });
   }
   printWarnings(io, warnings.map(toSentence));
   if (problems.length > 0) throw new ConfigError(problems);
@@ -58,9 +62,21 @@ async function check(flags: CheckFlags, io: CliIo): Promise<void> {
   if (isOk && config) {
     print(io, `${config.file} is valid (${formatCount(mappings.length, "mapping")}${names})`);
     const schedules = toScheduleViews(config, Date.now()).map((schedule) => `schedule: ${describeSchedule(schedule)}`);
-    for (const line of [...describeModelCalls(config), ...schedules, ...formatAuthority(findAuthority(runtime))])
-      print(io, line);
+    const facts = [...describeParts(config), ...describeModelCalls(config), ...schedules];
+    print(io, ...facts, ...formatAuthority(findAuthority(runtime)));
   } else printError(io, `${formatCount(warnings.length, "warning")}, which --strict does not allow.`);
+}
+
+/** The hooks of each file of a configuration with parts. */
+function describeParts({ file = "", baseDir, parts, hooks }: ResolvedConfig): string[] {
+  if (parts.length === 0) return [];
+  return [file, ...parts].map((part) => {
+    const mappings = hooks.mappings.filter((source) => source.file === part);
+    const own = mappings.map(({ mapping }) => mapping.match?.path ?? "any hook");
+    const uses = hooks.presets.filter((use) => use.file === part).map(toHook);
+    const names = new Set([...own.map(trimSlashes), ...uses]);
+    return toPrintable(`hooks of ${path.relative(baseDir, part)}: ${[...names].join(", ") || "none"}`);
+  });
 }
 
 /** Says nothing about a database that does not answer: `doctor` does. */

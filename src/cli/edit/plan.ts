@@ -4,41 +4,21 @@ import { existsSync, readFileSync, rmSync } from "node:fs";
 import path from "node:path";
 import { ConfigError } from "../../core/errors.ts";
 import { replaceFile } from "../../core/shared/system/files.ts";
-import {
-  isObject,
-  readOwn,
-  readPath,
-  type Segment,
-  toKeyPath,
-  toObject,
-  withoutUndefined,
-} from "../../core/shared/json.ts";
+import { isObject, readOwn, type Segment, toKeyPath, toObject, withoutUndefined } from "../../core/shared/json.ts";
 import { REDACTED, redactAddress } from "../../core/shared/secret.ts";
-import { resolveUserConfig } from "../../core/config/load.ts";
-import { readConfigFile } from "../../core/config/read-parts.ts";
 import { parseSource } from "../../core/config/parse/source.ts";
 import { isPresetPath, type PresetPlace, readPreset } from "../../core/config/presets/file.ts";
-import { resolveReferences } from "../../core/config/references.ts";
 import { isSecretKey } from "../../core/config/rules/secrets.ts";
 import type { PresetUse } from "../../core/config/resolved-config.ts";
 import { type Change, editConfig } from "./edit-config.ts";
-
-export interface Target {
-  /** Absolute. */
-  file: string;
-  /** undefined: the file does not exist yet. */
-  text: string | undefined;
-  /** The parsed text, with its references. */
-  written: Record<string, unknown>;
-  /** The state folder, absolute. Secrets are stored there. */
-  stateDir: string;
-  /** The values of `${NAME}`. */
-  env: NodeJS.ProcessEnv;
-}
+import { inFile, isEmpty, listItems, readWritten, type Target } from "./target.ts";
 
 /** A configuration before and after, and its files with secrets. */
 export interface ConfigPlan {
+  /** The file that changes. */
   file: string;
+  /** The configuration that it is part of. Default: itself. */
+  config?: string;
   before: string | undefined;
   after: string;
   secretFiles: ReadonlyMap<string, string>;
@@ -46,47 +26,29 @@ export interface ConfigPlan {
   newFiles?: ReadonlyMap<string, string>;
 }
 
-/** Reads a configuration as it is written. Throws a `ConfigError` on bad syntax. */
-export function readTarget(file: string, env: NodeJS.ProcessEnv): Target {
-  const baseDir = path.dirname(file);
-  const stateDir = resolveUserConfig({}, { baseDir }).store.path;
-  if (!existsSync(file)) return { file, text: undefined, written: {}, stateDir, env };
-  const text = readConfigFile(file);
-  if (text.trim() === "") return { file, text, written: {}, stateDir, env };
-  const { value } = parseSource(file, text);
-  const storePath = readPath(resolveReferences(value, { env, baseDir }).value, ["store", "path"]);
-  return {
-    file,
-    text,
-    written: toObject(value),
-    stateDir: typeof storePath === "string" ? path.resolve(baseDir, storePath) : stateDir,
-    env,
-  };
-}
-
 /**
  * The changes that make a configuration one that can be served: `hooks.enabled` and a hook token unless they are set, and a
  * gateway token if it is new. Adds the files of the tokens to `secretFiles`.
  */
 export function planBasics(target: Target, secretFiles: Map<string, string>): Change[] {
-  const hooks = toObject(target.written["hooks"]);
   const changes: Change[] = [];
   const set = (key: Segment[], value: unknown): void => void changes.push({ kind: "set", path: key, value });
-  if (Object.keys(target.written).length === 0) {
+  if (isEmpty(target)) {
     set(["gateway", "auth", "token"], nameToken(target, "gateway-token", secretFiles));
   }
-  if (hooks["enabled"] === undefined) set(["hooks", "enabled"], true);
-  if (hooks["token"] === undefined) set(["hooks", "token"], nameToken(target, "hook-token", secretFiles));
+  if (readWritten(target, ["hooks", "enabled"]) === undefined) set(["hooks", "enabled"], true);
+  if (readWritten(target, ["hooks", "token"]) === undefined)
+    set(["hooks", "token"], nameToken(target, "hook-token", secretFiles));
   return changes;
 }
 
 /** A plan with these changes and files. Throws a `ConfigError` if the configuration cannot be edited. */
 export function planChanges(
-  { file, text }: Target,
+  { file, config, text }: Target,
   changes: readonly Change[],
   files: Pick<ConfigPlan, "secretFiles" | "newFiles">,
 ): ConfigPlan {
-  return { file, before: text, after: editConfig(file, text ?? "", changes), ...files };
+  return { file, config, before: text, after: editConfig(file, text ?? "", changes), ...files };
 }
 
 /** Whether nothing is left to write. */
@@ -191,20 +153,21 @@ function isWritten(file: string, text: string): boolean {
 }
 
 /** A use of a preset as it is written, with its references. */
-export interface WrittenUse extends Pick<PresetUse, "key" | "with"> {
+export interface WrittenUse extends Pick<PresetUse, "with"> {
+  /** The file that has it, absolute. */
+  file: string;
   at: readonly Segment[];
+  /** Dotted path in that file. */
+  key: string;
   hook: string;
 }
 
-export function findUses({ file, written }: Target, preset: PresetPlace): WrittenUse[] {
-  const { presets } = toObject(written["hooks"]);
-  if (!Array.isArray(presets)) return [];
-  return presets.flatMap((entry: unknown, index) => {
-    const use = typeof entry === "string" ? entry : readOwn(entry, "use");
+export function findUses(target: Target, preset: PresetPlace): WrittenUse[] {
+  return listItems(target, ["hooks", "presets"]).flatMap(({ file, at, item }) => {
+    const use = typeof item === "string" ? item : readOwn(item, "use");
     if (typeof use !== "string" || !isUse(use, preset, file)) return [];
-    const options = toObject(readOwn(entry, "with"));
-    const at = ["hooks", "presets", index];
-    return [{ at, key: toKeyPath(at), hook: toHook(preset.name, options["path"]), with: options }];
+    const options = toObject(readOwn(item, "with"));
+    return [{ file, at, key: toKeyPath(at), hook: toHook(preset.name, options["path"]), with: options }];
   });
 }
 
@@ -225,7 +188,7 @@ export function requireUnused(target: Target, preset: PresetPlace, givenPath: st
   const use = findWrittenUse(target, preset, hook);
   if (!use) return;
   const message = `The preset "${name}" is already used for the hook "${hook}". Change it there, or choose another hook with --path.`;
-  throw new ConfigError([{ file: target.file, key: use.key, message }]);
+  throw new ConfigError([{ file: use.file, key: use.key, message }]);
 }
 
 export interface WantedPreset {
@@ -240,20 +203,21 @@ export interface WantedPreset {
  * Plans to use a preset, with `hooks.enabled` and a hook token unless they are set. Secrets among the options go to files of
  * the state folder; references stay. Writes nothing.
  */
-export function planUse(target: Target, { preset, options, use }: WantedPreset): ConfigPlan {
+export function planUse(given: Target, { preset, options, use }: WantedPreset): ConfigPlan {
+  const target = use ? inFile(given, use.file) : given;
   const secretFiles = new Map<string, string>();
   const stem = toHook(preset.name, options["path"]).replaceAll(/[^\w.-]/g, "-");
   const store = ([key, value]: [string, unknown]): [string, unknown] => {
     if (!isSecretKey(key) || isReference(value) || typeof value !== "string") return [key, value];
     return [key, planSecret(target, { name: `${stem}-${key}`, secret: value }, secretFiles)];
   };
-  const given = Object.entries(withoutUndefined(options)).map(store);
+  const entries = Object.entries(withoutUndefined(options)).map(store);
   const written = writePlace(preset, target);
   if (use) {
-    const value = { use: written, with: { ...use.with, ...Object.fromEntries(given) } };
+    const value = { use: written, with: { ...use.with, ...Object.fromEntries(entries) } };
     return planChanges(target, [{ kind: "set", path: use.at, value }], { secretFiles });
   }
-  const own = [...given, ...Object.entries(closeFrom(preset, options))];
+  const own = [...entries, ...Object.entries(closeFrom(preset, options))];
   const entry = own.length === 0 ? written : { use: written, with: Object.fromEntries(own) };
   const basics = planBasics(target, secretFiles);
   const changes = [...basics, { kind: "add", path: ["hooks", "presets"], value: entry } as const];

@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import path from "node:path";
-import { createSecret, readTarget } from "../edit/plan.ts";
+import { createSecret } from "../edit/plan.ts";
+import { listItems, readTarget, type Target } from "../edit/target.ts";
 import { findUse, toHook, toWantedEvents } from "../../core/config/presets/api-access.ts";
 import { toPresetName } from "../../core/config/presets/file.ts";
 import type { ResolvedConfig } from "../../core/config/resolved-config.ts";
@@ -35,9 +36,10 @@ export async function serveWithTunnel(
   // Secrets that senders make are added to it, so the service reads it, and not the file.
   io.env = { ...io.env };
   delete io.envFile;
-  const { written, stateDir } = readTarget(file, io.env);
+  const target = readTarget(file, io.env);
+  const { stateDir } = target;
   const { vendors } = await searchPresets({ config: file }, io);
-  const secretNames = register ? listSecretNames(written, { env: io.env, vendors }) : new Map<string, string>();
+  const secretNames = register ? listSecretNames(target, { env: io.env, vendors }) : new Map<string, string>();
   const say = (...lines: string[]): void => printError(io, ...lines.map(toPrintable));
   const tunnel = await openTunnel({ program, cwd: path.dirname(file), env: io.env, stateDir, ended: say });
   let registering: Promise<void> | undefined;
@@ -69,12 +71,11 @@ export async function serveWithTunnel(
 
 /** The variables that presets have their secrets from, by the key of the preset. One that its sender will make gets a placeholder. */
 function listSecretNames(
-  written: Record<string, unknown>,
+  target: Target,
   { env, vendors }: { env: NodeJS.ProcessEnv; vendors: Vendors },
 ): Map<string, string> {
-  const presets = readPath(written, ["hooks", "presets"]);
   const names = new Map<string, string>();
-  for (const [index, entry] of (Array.isArray(presets) ? presets : []).entries()) {
+  for (const [index, { item: entry }] of listItems(target, ["hooks", "presets"]).entries()) {
     const name = /^\$\{([A-Za-z_]\w*)\}$/.exec(toText(readPath(entry, ["with", "secret"])))?.[1];
     if (name === undefined) continue;
     names.set(`hooks.presets[${index}]`, name);

@@ -1,4 +1,5 @@
-import { type ConfigPlan, isDone, readTarget, type Target } from "../edit/plan.ts";
+import { type ConfigPlan, isDone } from "../edit/plan.ts";
+import { readTarget, type Target, whereSet } from "../edit/target.ts";
 import { MAIL_DEFAULTS } from "../../core/config/resolved-config.ts";
 import { MailError, messageOf, toSentence } from "../../core/errors.ts";
 import { createConsent } from "./consent.ts";
@@ -25,7 +26,7 @@ import { createPrompter, type Prompter, type Session, type SetupFlags, textOf } 
 /** Finds a mailbox, tests its login, and writes it into the configuration. On a terminal it asks step by step. */
 export async function setUpMail(flags: SetupFlags, io: CliIo): Promise<void> {
   const prompter = createPrompter(flags, io, openTerminal(flags, io));
-  const target = readTarget(locateNewConfig(flags.config, io), io.env);
+  const target = whereSet(readTarget(locateNewConfig(flags.config, io), io.env), ["hooks", "mail"]);
   const answer = await askMailbox(prompter, target);
   const plan = planSetup(target, { ...answer, settings: await askSettings(prompter, answer.mailbox) });
   const runtime = await loadPlan(plan, io, { strict: flags.check });

@@ -2,6 +2,7 @@ import { trimSlashes } from "../../core/shared/text/text.ts";
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import type { ReadConfig } from "../../core/config/load.ts";
+import { findTransformsDir, listItems, readTarget } from "../edit/target.ts";
 import { checkConfig } from "../../service/drivers.ts";
 import { readPreset, toPresetName } from "../../core/config/presets/file.ts";
 import { parseSource, type Source } from "../../core/config/parse/source.ts";
@@ -119,16 +120,24 @@ async function readMapping(
   { name, preset, module, mappingFile: file }: SampleSet,
   { folder, config: configFile, env }: MappingSourceOptions,
 ): Promise<ReadConfig> {
+  const target = configFile === undefined ? undefined : readTarget(configFile, env);
   if (preset !== undefined) {
-    const { plugins = [] } = toObject(readWritten(configFile));
+    const plugins = target ? listItems(target, ["plugins"]).map(toPluginPath) : [];
     const config = { plugins, hooks: { presets: [toSampleUse(preset)] } };
     return checkConfig(config, { baseDir: path.dirname(configFile ?? folder), env });
   }
-  const written = readWritten(configFile);
-  const presets = findPresetUses(written, { hook: name, module });
-  const mappings = file === undefined ? findMappings(written, { hook: name, module }) : [];
-  if (mappings.length + presets.length > 0) {
-    const baseDir = path.dirname(configFile ?? folder);
+  const wanted = { hook: name, module };
+  const found = (target?.files ?? []).map((of) => ({
+    file: of.file,
+    presets: findPresetUses(of.written, wanted),
+    mappings: file === undefined ? findMappings(of.written, wanted) : [],
+  }));
+  const using = found.filter(({ presets, mappings }) => presets.length + mappings.length > 0);
+  // Modules of parts with folders of their own can have one name.
+  const own = using.find((one) => target && findTransformsDir(target, one.file) === folder) ?? using[0];
+  if (own) {
+    const { presets, mappings } = own;
+    const baseDir = path.dirname(own.file);
     return checkConfig({ hooks: { transformsDir: folder, mappings, presets } }, { baseDir, env });
   }
   if (module === undefined) {
@@ -148,8 +157,10 @@ async function readMapping(
   return checkConfig(config, { file, baseDir, env, source: source && toConfigSource(source) });
 }
 
-function readWritten(configFile: string | undefined): unknown {
-  return configFile === undefined ? {} : parseSource(configFile, readFileSync(configFile, "utf8")).value;
+/** Relative to its own file. */
+function toPluginPath({ file, item }: { file: string; item: unknown }): string {
+  const plugin = toText(item);
+  return plugin.startsWith(".") ? path.resolve(path.dirname(file), plugin) : plugin;
 }
 
 /** The configuration's own mappings of a hook, or those that give the module something to start from. A sample needs no credential. */

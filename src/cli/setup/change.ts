@@ -1,7 +1,10 @@
 import { stripVTControlCharacters } from "node:util";
 import { type ConfigPlan, hideSecrets, writePlan } from "../edit/plan.ts";
+import { readTarget } from "../edit/target.ts";
 import type { ReadConfig } from "../../core/config/load.ts";
 import { readConfigText } from "../../service/drivers.ts";
+import { readConfigFile } from "../../core/config/read-parts.ts";
+import { toPlaceholder } from "../../core/config/typed-references.ts";
 import { ConfigError, messageOf } from "../../core/errors.ts";
 import type { Runtime } from "../../core/ports/runtime.ts";
 import { toPrintable } from "../../core/telemetry/log.ts";
@@ -21,11 +24,12 @@ export function openTerminal({ json }: { json: boolean }, io: CliIo): Terminal |
  * are not set here count as set, for a service that runs elsewhere.
  */
 export function loadPlan(plan: ConfigPlan, io: CliIo, { strict = false } = {}): Promise<Runtime> {
-  const names = [...plan.after.matchAll(/\$\{([A-Za-z_]\w*)\}/g)].map(([, name = ""]) => name);
-  // Long enough for a token.
-  const placeholders = Object.fromEntries(names.map((name) => [name, `not-set-in-this-environment-${name}`]));
+  const { files } = readTarget(plan.config ?? plan.file, io.env);
+  const texts = [plan.after, ...files.map(({ text = "" }) => text)].join("\n");
+  const names = [...texts.matchAll(/\$\{([A-Za-z_]\w*)\}/g)].map(([, name = ""]) => name);
+  const placeholders = Object.fromEntries(names.map((name) => [name, toPlaceholder(name)]));
   const env = strict ? io.env : { ...placeholders, ...io.env };
-  return buildOnce(() => readPlan(plan, env), io, plan.file);
+  return buildOnce(() => readPlan(plan, env), io, plan.config ?? plan.file);
 }
 
 /** Shows the change, asks, and writes it. Resolves to whether it was written, which a dry run does not do. */
@@ -38,8 +42,10 @@ export async function applyPlan(plan: ConfigPlan, flags: WriteFlags, io: CliIo):
 }
 
 /** The configuration after the change, with all that is wrong with it in this environment. */
-export function readPlan({ file, after, secretFiles }: ConfigPlan, env: NodeJS.ProcessEnv): Promise<ReadConfig> {
-  return readConfigText(file, after, { env, unwritten: secretFiles });
+export function readPlan(plan: ConfigPlan, env: NodeJS.ProcessEnv): Promise<ReadConfig> {
+  const { file, config = file, after, secretFiles, newFiles = [] } = plan;
+  const unwritten = new Map([...secretFiles, ...newFiles, [file, after] as const]);
+  return readConfigText(config, config === file ? after : readConfigFile(config), { env, unwritten });
 }
 
 export function printWritten({ file, secretFiles }: ConfigPlan, io: CliIo): void {

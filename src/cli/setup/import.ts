@@ -3,7 +3,8 @@ import { existsSync } from "node:fs";
 import { homedir } from "node:os";
 import path from "node:path";
 import { addComments, type Change, editConfig } from "../edit/edit-config.ts";
-import { planBasics, readTarget, toFileReference, writePlan } from "../edit/plan.ts";
+import { planBasics, toFileReference, writePlan } from "../edit/plan.ts";
+import { readTarget } from "../edit/target.ts";
 import { convertOpenClaw } from "../openclaw/convert.ts";
 import { parseSource } from "../../core/config/parse/source.ts";
 import { ConfigError } from "../../core/errors.ts";
@@ -37,7 +38,7 @@ async function importOpenClaw(named: string | undefined, flags: ImportFlags, io:
     throw new ConfigError([{ file, message: "This file exists already: name another one with --config." }]);
   }
   const written = parseSource(from, (await readInput(from, io)).toString("utf8")).value;
-  const target = { ...readTarget(file, io.env), text: undefined, written: {} };
+  const target = { ...readTarget(file, io.env), text: undefined, written: {}, files: [] };
   const { config, decisions, changes, secretFiles: given } = convertOpenClaw(written, target);
   const transforms = await readOpenClawTransforms(written, from, path.join(path.dirname(file), "transforms"));
   decisions.push(...transforms.decisions);

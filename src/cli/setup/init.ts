@@ -3,16 +3,8 @@ import { existsSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
 import { type Change, editConfig } from "../edit/edit-config.ts";
-import {
-  type ConfigPlan,
-  findUses,
-  planBasics,
-  planUse,
-  readTarget,
-  type Target,
-  planSecret,
-  writePlan,
-} from "../edit/plan.ts";
+import { type ConfigPlan, findUses, planBasics, planUse, planSecret, writePlan } from "../edit/plan.ts";
+import { readTarget, type Target, withText } from "../edit/target.ts";
 import { readConfigText } from "../../service/drivers.ts";
 import { parseSource } from "../../core/config/parse/source.ts";
 import { type PresetPlace, readPreset, requirePreset } from "../../core/config/presets/file.ts";
@@ -133,7 +125,7 @@ async function planConfig(
   const secretFiles = new Map<string, string>();
   let after = target.text ?? writeNew(target, presets, secretFiles);
   for (const preset of presets) {
-    const soFar = { ...target, text: after, written: toObject(parseSource(target.file, after).value) };
+    const soFar = withText(target, after);
     if (findUses(soFar, preset).length > 0) continue;
     const wanted = { with: {}, generate: terminal === undefined };
     const plan = planUse(soFar, { preset, options: await askOptions(preset, wanted, { io, terminal }) });
@@ -234,9 +226,9 @@ interface NextStep {
 }
 
 /** Steps at the sender of a preset; empty if there are none. */
-function describeSender(preset: PresetPlace, { file, after }: ConfigPlan, target: Target, cwd: string): string[] {
+function describeSender(preset: PresetPlace, { after }: ConfigPlan, target: Target, cwd: string): string[] {
   const { name } = preset;
-  const url = toUrl({ ...target, written: toObject(parseSource(file, after).value) }, name);
+  const url = toUrl(withText(target, after), name);
   const secret = path.join(target.stateDir, `${name}-secret`);
   const steps = writeConnectSteps(preset, url, path.relative(cwd, secret));
   return steps === "" ? [] : [`To connect ${name}:\n${steps}`];

@@ -3,16 +3,8 @@ import { trimSlashes } from "../../core/shared/text/text.ts";
 import { globSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { type Change, editConfig } from "../edit/edit-config.ts";
-import {
-  type ConfigPlan,
-  findUses,
-  planChanges,
-  readTarget,
-  requireNew,
-  type Target,
-  toFileReference,
-  writePlan,
-} from "../edit/plan.ts";
+import { type ConfigPlan, findUses, planChanges, requireNew, toFileReference, writePlan } from "../edit/plan.ts";
+import { findTransformsDir, inFile, readTarget, type Target } from "../edit/target.ts";
 import { readConfigText } from "../../service/drivers.ts";
 import { type PresetPlace, readPreset } from "../../core/config/presets/file.ts";
 import { fillMappings, mailboxesFor } from "../../core/config/presets/load-presets.ts";
@@ -24,6 +16,7 @@ import { readOwn } from "../../core/shared/json.ts";
 import type { ConfigFlags } from "../command.ts";
 import { locateConfig } from "../context.ts";
 import { formatCount } from "../format.ts";
+import { readPlan } from "./change.ts";
 import { type CliIo, listFiles, print, printJson, printWarnings } from "../io.ts";
 
 export interface CopyFlags extends ConfigFlags {
@@ -37,7 +30,7 @@ export async function copyPreset(preset: PresetPlace, flags: CopyFlags, io: CliI
   const before = await readConfigText(target.file, target.text ?? "", { env: io.env });
   const { plan, hook, mappings, replaces, leftOut } = planCopy(target, before.config, { preset, hook: flags.path });
   requireNew(plan);
-  const after = await readConfigText(plan.file, plan.after, { env: io.env, unwritten: plan.newFiles });
+  const after = await readPlan(plan, io.env);
   const known = before.problems.map(({ message }) => message);
   const problems = after.problems.filter(({ message }) => !known.includes(message));
   if (problems.length > 0) throw new ConfigError(problems);
@@ -84,26 +77,27 @@ interface PresetCopy {
  * name, if the preset is used under several. Throws a `ConfigError` if a parameter is wrong.
  */
 function planCopy(
-  target: Target,
+  given: Target,
   { hooks }: ResolvedConfig,
   { preset, hook: wantedHook }: { preset: PresetPlace; hook?: string },
 ): PresetCopy {
   const { name } = preset;
   const read = readPreset(preset.folder);
   const wanted = wantedHook === undefined ? undefined : trimSlashes(wantedHook);
-  const uses = findUses(target, preset).filter((found) => wanted === undefined || found.hook === wanted);
+  const uses = findUses(given, preset).filter((found) => wanted === undefined || found.hook === wanted);
   const [use, another] = uses;
   if (use && another) {
     const message = `The preset "${name}" is used for ${use.hook} and ${another.hook}: choose one with --path.`;
-    throw new ConfigError([{ file: target.file, key: use.key, message }]);
+    throw new ConfigError([{ file: use.file, key: use.key, message }]);
   }
-  const given = withoutReads(use?.with ?? (wanted === undefined ? {} : { path: wanted }));
+  const target = use ? inFile(given, use.file) : given;
+  const options = withoutReads(use?.with ?? (wanted === undefined ? {} : { path: wanted }));
   const hook = use?.hook ?? wanted ?? name;
   if (!/^\w[\w.-]*(?:\/\w[\w.-]*)*$/.test(hook)) {
     const message = `The hook "${hook}" cannot be the name of a folder: expected letters, digits, dots, - and _.`;
     throw new ConfigError([{ file: target.file, key: use?.key, message }]);
   }
-  const folder = path.join(hooks.transformsDir, hook);
+  const folder = path.join(findTransformsDir(target, target.file), hook);
   const baseDir = path.dirname(target.file);
   /** Absolute, of the files that are another preset's. */
   const shared = new Set<string>();
@@ -115,14 +109,14 @@ function planCopy(
   };
 
   const mappings = mailboxesFor(read, hooks).flatMap((mailbox) => {
-    const asUsed = { with: given, key: use?.key ?? "hooks.presets" };
+    const asUsed = { with: options, key: use?.key ?? "hooks.presets" };
     const { parameters, findings } = resolveParameters(read.preset, asUsed, { mailbox: mailbox?.settings });
     // A use was checked with the values of its references, whose texts may not fit.
     if (!use && findings.length > 0) {
       throw new ConfigError(findings.map(({ key, message }) => ({ file: target.file, key, message })));
     }
     return fillMappings(read.preset, parameters, { readFile, mailbox }).map(({ id, value }) =>
-      toOwnMapping(id, value, given["transform"] === undefined ? hook : undefined),
+      toOwnMapping(id, value, options["transform"] === undefined ? hook : undefined),
     );
   });
 

@@ -4,16 +4,8 @@ import type { Command } from "commander";
 import { existsSync } from "node:fs";
 import { dirname, relative, resolve } from "node:path";
 import { readEnvFile } from "../../core/config/env-file.ts";
-import {
-  createPresetSecret,
-  findUses,
-  findWrittenUse,
-  planChanges,
-  planUse,
-  readTarget,
-  requireUnused,
-  type Target,
-} from "../edit/plan.ts";
+import { createPresetSecret, findUses, findWrittenUse, planChanges, planUse, requireUnused } from "../edit/plan.ts";
+import { inFile, readTarget, readWritten, selectPart, type Target } from "../edit/target.ts";
 import { findPresets, type PresetPlace, readPreset, requirePreset } from "../../core/config/presets/file.ts";
 import { writeConnectSteps, writePresetPage } from "../../core/config/presets/page.ts";
 import { readAuth, toParametersSchema } from "../../core/config/presets/parameters.ts";
@@ -29,6 +21,7 @@ import {
   addWriteOptions,
   CONFIG_HELP,
   locateEnvFile,
+  PART_HELP,
   PRESET_HELP,
   UsageError,
 } from "../command.ts";
@@ -87,6 +80,7 @@ export function addPresets(program: Command, io: CliIo): void {
     .option("--secret <secret>", "the sender's secret; - for standard input, or a reference such as ${GITHUB_SECRET}")
     .option("--generate", "make a secret", false)
     .option("--path <hook>", "the hook's name (default: the preset's)")
+    .option("--part <file>", PART_HELP)
     .option("--events <names>", "the events that lead to an action, separated by commas")
     .option("--with <name=value>", "another option of the preset; may be repeated", addPair("="), {})
     .option("--register [place]", "register the webhook by the sender's API: in this repository, project, team or shop")
@@ -145,7 +139,7 @@ async function enablePreset(given: string, flags: EnableFlags, io: CliIo): Promi
     return registerPreset({ preset, vendor, flags, io }, readOptions(flags));
   }
   const terminal = openTerminal(flags, io);
-  const target = readTarget(locateNewConfig(flags.config, io), io.env);
+  const target = selectPart(readTarget(locateNewConfig(flags.config, io), io.env), flags.part, io.cwd);
   const url = toUrl(target, flags.path ?? name);
   const byHand = flags.register === undefined ? [] : describeByHand(preset, url, search.vendors);
   if (!flags.json) print(io, ...byHand);
@@ -228,9 +222,10 @@ async function disablePreset(given: string, flags: EnableFlags, io: CliIo): Prom
   const use = findWrittenUse(target, preset, flags.path);
   if (!use) {
     const hooks = findUses(target, preset).map(({ hook }) => hook);
-    throw refuseUnused(preset, target.file, hooks);
+    throw refuseUnused(preset, target.config, hooks);
   }
-  const plan = planChanges(target, [{ kind: "remove", path: use.at }], { secretFiles: new Map() });
+  const changes = [{ kind: "remove", path: use.at }] as const;
+  const plan = planChanges(inFile(target, use.file), changes, { secretFiles: new Map() });
   await loadPlan(plan, io);
   const written = await applyPlan(plan, flags, io);
   const left = listSecrets(use.with);
@@ -247,7 +242,7 @@ async function disablePreset(given: string, flags: EnableFlags, io: CliIo): Prom
     const envFile = locateEnvFile(flags, io);
     const names = [...JSON.stringify(options).matchAll(/\$\{(?:file:([^}]+)|([A-Za-z_]\w*)[^}]*)\}/g)];
     return names.flatMap(([, file, variable = ""]) => {
-      if (file !== undefined) return [relative(io.cwd, resolve(dirname(target.file), file))];
+      if (file !== undefined) return [relative(io.cwd, resolve(dirname(plan.file), file))];
       const isThere = existsSync(envFile) && variable in readEnvFile(envFile);
       return [isThere ? `${variable} in ${relative(io.cwd, envFile)}` : `the environment variable ${variable}`];
     });
@@ -308,9 +303,12 @@ async function askSecret(
 }
 
 /** The hook's address as senders know it. */
-export function toUrl({ file, written, env }: Pick<Target, "file" | "written" | "env">, hook: string): string {
-  const { value } = resolveReferences(written, { env, baseDir: dirname(file) });
-  const { publicUrl = "https://<your host>" } = toObject(readOwn(value, "gateway"));
-  const { path = "hooks" } = toObject(readOwn(value, "hooks"));
+export function toUrl(target: Target, hook: string): string {
+  const keys = {
+    publicUrl: readWritten(target, ["gateway", "publicUrl"]),
+    path: readWritten(target, ["hooks", "path"]),
+  };
+  const { value } = resolveReferences(keys, { env: target.env, baseDir: dirname(target.config) });
+  const { publicUrl = "https://<your host>", path = "hooks" } = toObject(value);
   return `${String(publicUrl).replace(/\/+$/, "")}/${trimSlashes(String(path))}/${trimSlashes(hook)}`;
 }

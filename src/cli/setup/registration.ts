@@ -8,11 +8,10 @@ import {
   isReference,
   planChanges,
   planUse,
-  readTarget,
-  type Target,
   writePlan,
   type WrittenUse,
 } from "../edit/plan.ts";
+import { readTarget, readWritten, selectPart, type Target } from "../edit/target.ts";
 import { listPlaces, toHook, toWantedEvents } from "../../core/config/presets/api-access.ts";
 import { compilePlaces } from "../../core/mapping/policy/bounds.ts";
 import { findRegistration, type PresetPlace, readPreset } from "../../core/config/presets/file.ts";
@@ -72,10 +71,10 @@ async function prepare(command: RegisterCommand, options: Record<string, unknown
   const written = findWrittenUse(target, preset, flags.path);
   const place = await askPlace(command, written, target);
   const { reference, variable, named } = toSecretReference(written, flags.path ?? name);
-  const secretFile = named === undefined ? undefined : path.resolve(path.dirname(target.file), named);
+  const secretFile = named === undefined ? undefined : path.resolve(path.dirname(written?.file ?? target.file), named);
   // A secret that the configuration has itself stays there.
   const secret = variable === undefined ? undefined : reference;
-  const plan = planUse(target, {
+  const plan = planUse(selectPart(target, flags.part, io.cwd), {
     preset,
     options: { path: flags.path, ...options, place: addPlace(written, place), secret },
     use: written,
@@ -95,7 +94,7 @@ async function prepare(command: RegisterCommand, options: Record<string, unknown
   const unfinished = path.join(target.stateDir, `${encodeURIComponent(flags.path ?? name)}-webhook.unfinished`);
   const steps = planRegistration(vendor.webhooks, found, isStored && !existsSync(unfinished));
   if (makesSecret(vendor, steps) && (variable ?? secretFile) === undefined) {
-    throw refuseLiteral(sender!, vendor, target.file);
+    throw refuseLiteral(sender!, vendor);
   }
   const isOfOther = isStored && written !== undefined && listPlaces(written).some((other) => other !== place);
   if (makesSecret(vendor, steps) && isOfOther) throw refuseSecond(sender!, vendor, target.file);
@@ -237,10 +236,10 @@ async function askPlace(
 }
 
 /** Whether the sender's API is called as an app, which has one webhook for all places. */
-function isApp({ name }: PresetPlace, use: WrittenUse | undefined, { written }: Target): boolean {
+function isApp({ name }: PresetPlace, use: WrittenUse | undefined, target: Target): boolean {
   const { account, apiToken } = use?.with ?? {};
   const channel = typeof account === "string" ? `${name}:${account}` : name;
-  const block = toObject(readOwn(toObject(written["channels"]), channel));
+  const block = toObject(readWritten(target, ["channels", channel]));
   return block["app"] !== undefined && block["token"] === undefined && apiToken === undefined;
 }
 
@@ -277,10 +276,10 @@ function makesSecret({ webhooks }: Registrar, { kind }: RegistrationPlan): boole
 }
 
 /** The secret that the sender makes could be put nowhere. */
-function refuseLiteral({ use }: Sender, { service }: Registrar, file: string): ConfigError {
+function refuseLiteral({ use }: Sender, { service }: Registrar): ConfigError {
   const variable = toSecretVariable(toHook(use));
   const message = `${service} makes a new secret for the webhook, which cannot replace one that the configuration has itself. Write \${${variable}} there.`;
-  return new ConfigError([{ file, key: `${use.key}.with.secret`, message }]);
+  return new ConfigError([{ file: use.file, key: `${use.key}.with.secret`, message }]);
 }
 
 /** The secret that the sender makes would replace that of the webhook at another place. */

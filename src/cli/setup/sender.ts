@@ -14,6 +14,8 @@ import { MissingAnswer } from "./terminal.ts";
 export interface RegisterFlags extends WriteFlags {
   envFile?: string;
   path?: string;
+  /** The part of the configuration that gets a new entry. */
+  part?: string;
   /** Where the webhook is, if it is given. */
   register?: string | boolean;
   /** The same, of several that the configuration has. */

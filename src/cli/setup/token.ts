@@ -3,7 +3,8 @@ import type { Command } from "commander";
 import { existsSync } from "node:fs";
 import path from "node:path";
 import type { Change } from "../edit/edit-config.ts";
-import { createSecret, planChanges, readTarget, type Target, toFileReference } from "../edit/plan.ts";
+import { createSecret, planChanges, toFileReference } from "../edit/plan.ts";
+import { readTarget, type Target, whereSet } from "../edit/target.ts";
 import { didYouMean } from "../../core/shared/text/text.ts";
 import { DEFAULT_TOKEN } from "../../core/config/resolved-config.ts";
 import { ConfigError } from "../../core/errors.ts";
@@ -38,9 +39,8 @@ const NAME_HELP = "its name in hooks.tokens; default is hooks.token";
  * both. Throws a `ConfigError` if the token has two already.
  */
 async function rotate(name: string, flags: TokenFlags, io: CliIo): Promise<void> {
-  const target = readTarget(locateConfig(flags.config, io), io.env);
+  const { target, at, count } = findToken(readTarget(locateConfig(flags.config, io), io.env), name);
   const { file } = target;
-  const { at, count } = findToken(target, name);
   if (count > 1) {
     const message = `The token has ${count} secrets already. Run \`${toCommand("token drop", name)}\` when its senders have the first one.`;
     throw new ConfigError([{ file, key: toKeyPath(at), message }]);
@@ -63,9 +63,8 @@ async function rotate(name: string, flags: TokenFlags, io: CliIo): Promise<void>
 
 /** Removes all secrets of a token but the first. Throws a `ConfigError` if it has only one. */
 async function drop(name: string, flags: TokenFlags, io: CliIo): Promise<void> {
-  const target = readTarget(locateConfig(flags.config, io), io.env);
+  const { target, at, count } = findToken(readTarget(locateConfig(flags.config, io), io.env), name);
   const { file } = target;
-  const { at, count } = findToken(target, name);
   if (count < 2) {
     const message = `The token has only one secret. Add the next one with \`${toCommand("token rotate", name)}\`.`;
     throw new ConfigError([{ file, key: toKeyPath(at), message }]);
@@ -86,17 +85,19 @@ async function drop(name: string, flags: TokenFlags, io: CliIo): Promise<void> {
 }
 
 /** Where the secrets of a token are written, and how many there are. */
-function findToken({ file, written }: Target, name: string): { at: Segment[]; count: number } {
-  const hooks = toObject(written["hooks"]);
-  const tokens = toObject(hooks["tokens"]);
-  const names = [...(hooks["token"] === undefined ? [] : [DEFAULT_TOKEN]), ...Object.keys(tokens)];
+function findToken(given: Target, name: string): { target: Target; at: Segment[]; count: number } {
+  const names = given.files.flatMap(({ written }) => {
+    const { token, tokens } = toObject(written["hooks"]);
+    return [...(token === undefined ? [] : [DEFAULT_TOKEN]), ...Object.keys(toObject(tokens))];
+  });
   if (!names.includes(name)) {
     const next = names.length === 0 ? ". Run `webhooks init` to create the first one." : didYouMean(name, names);
-    throw new ConfigError([{ file, message: `There is no token "${name}"${next}` }]);
+    throw new ConfigError([{ file: given.config, message: `There is no token "${name}"${next}` }]);
   }
   const at = name === DEFAULT_TOKEN ? ["hooks", "token"] : ["hooks", "tokens", name, "secret"];
-  const secrets = readPath(written, at);
-  return { at, count: Array.isArray(secrets) ? secrets.length : 1 };
+  const target = whereSet(given, at);
+  const secrets = readPath(target.written, at);
+  return { target, at, count: Array.isArray(secrets) ? secrets.length : 1 };
 }
 
 /** A file of the state folder that does not exist yet: the older secret stays in its own until it is dropped. */

@@ -3,17 +3,18 @@ import type { Command } from "commander";
 import { existsSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { type Change, editConfig } from "../edit/edit-config.ts";
-import { findWrittenUse, findUses, readTarget, type Target, writePlace, type WrittenUse } from "../edit/plan.ts";
+import { findWrittenUse, findUses, writePlace, type WrittenUse } from "../edit/plan.ts";
+import { findTransformsDir, inFile, listItems, readTarget, selectPart, type Target } from "../edit/target.ts";
 import { isBuiltIn, type PresetPlace, readPreset, requirePreset, toTypeName } from "../../core/config/presets/file.ts";
 import type { MappingSource } from "../../core/config/resolved-config.ts";
-import { readConfigText } from "../../service/drivers.ts";
+import { readConfig } from "../../service/drivers.ts";
 import { ConfigError } from "../../core/errors.ts";
 import { isBuiltInHook } from "../../core/mapping/mapping-index.ts";
 import type { EventTimeline } from "../../operator/views.ts";
 import { replaceFile } from "../../core/shared/system/files.ts";
 import { isObject, readPath, toKeyPath } from "../../core/shared/json.ts";
 import { didYouMean, trimSlashes } from "../../core/shared/text/text.ts";
-import { addItem, addServiceOptions, type ServiceFlags } from "../command.ts";
+import { addItem, addServiceOptions, PART_HELP, type ServiceFlags } from "../command.ts";
 import { locateNewConfig, locateTransforms, readPayload, searchPresets } from "../context.ts";
 import { type CliIo, listFiles, nameCommands, print, printJson, printWarnings } from "../io.ts";
 import { createOperatorClient, readEvent } from "../operator-client.ts";
@@ -24,6 +25,7 @@ import { readTemplate, writeEditorFiles, writeModule, writePresetModule } from "
 
 interface NewFlags extends ServiceFlags {
   dir?: string;
+  part?: string;
   sample: string[];
   fromEvent: string[];
   preset?: string;
@@ -44,6 +46,7 @@ export function addTransform(program: Command, io: CliIo): void {
     )
     .option("--event <name>", "with --preset: only events of this name, as pull_request.opened")
     .option("--print", "print the mapping and leave the configuration as it is", false)
+    .option("--part <file>", PART_HELP)
     .option("--dir <folder>", "folder of the transforms (default: hooks.transformsDir, else ./transforms)")
     .action((name: string, flags: NewFlags) => newTransform(name, flags, io));
 }
@@ -51,21 +54,25 @@ export function addTransform(program: Command, io: CliIo): void {
 /** Writes the transform, its samples, and what an editor needs beside them. Never overwrites a file of the user. */
 async function newTransform(given: string, flags: NewFlags, io: CliIo): Promise<void> {
   const name = requireName(given.replace(/\.ts$/, ""));
-  const folder = await locateTransforms(flags, io);
   const payloads = await Promise.all(flags.sample.map((file) => readPayload(file, io)));
   const events = await readEvents(flags, io);
-  const target = readTarget(locateNewConfig(flags.config, io), io.env);
+  const chosen = selectPart(readTarget(locateNewConfig(flags.config, io), io.env), flags.part, io.cwd);
   const preset = await readPresetEvent(flags, io);
-  const plan = preset ? planPreset(target, name, preset) : await planTransform(target, name, events[0]);
+  const plan = preset ? planPreset(chosen, name, preset) : await planTransform(chosen, name, events[0]);
+  const target = inFile(chosen, plan?.file ?? chosen.file);
+  const folder = flags.dir === undefined ? findTransformsDir(target, target.file) : await locateTransforms(flags, io);
   const files = preset ? toPresetFiles(name, preset) : toFiles(name, payloads, { events, plan, flags });
   requireFree(folder, Object.keys(files));
 
   for (const [file, text] of Object.entries(files)) replaceFile(path.join(folder, file), text);
   const editor = writeEditorFiles(folder, preset && isBuiltIn(preset.folder));
   const written = [...Object.keys(files).map((file) => path.join(folder, file)), ...editor.written];
-  const isAdded = plan !== undefined && !flags.print && flags.dir === undefined && target.text !== undefined;
+  const isThere = target.text !== undefined || flags.part !== undefined;
+  const isAdded = plan !== undefined && !flags.print && flags.dir === undefined && isThere;
   if (isAdded)
-    replaceFile(target.file, editConfig(target.file, target.text ?? "", [plan.change]), { expected: target.text });
+    replaceFile(target.file, editConfig(target.file, target.text ?? "", [plan.change]), {
+      expected: target.text ?? null,
+    });
   for (const event of events) {
     const saved = await saveSample(event, { to: path.join(folder, name), config: flags.config }, io);
     const { failure } = saved;
@@ -191,6 +198,8 @@ function requireFree(folder: string, files: string[]): void {
 
 /** The change of a configuration that calls a new transform. */
 interface TransformPlan {
+  /** The file that has it. */
+  file: string;
   change: Change;
   shown: unknown;
   /** `hooks.mappings[0]` */
@@ -208,33 +217,34 @@ interface TransformPlan {
 async function planTransform(target: Target, name: string, event?: EventTimeline): Promise<TransformPlan | undefined> {
   const source = event?.mapping === undefined ? undefined : await findSource(target, event.mapping);
   if (!source || !event) return planMapping(target, name, event);
-  const { preset, baseDir: folder, key, id, mapping } = source;
+  const { preset, baseDir: folder, id, mapping, origin } = source;
+  const { file = target.file, key } = origin;
   const use =
     preset === undefined ? undefined : findWrittenUse(target, { name: preset, folder, written: preset }, event.hook);
   if (preset !== undefined && !use) {
     const message = `The preset "${preset}" is not in hooks.presets: add it there.`;
-    throw new ConfigError([{ file: target.file, message }]);
+    throw new ConfigError([{ file: target.config, message }]);
   }
   // A preset's own transform may be replaced.
   if (mapping.transform && (!use || use.with["transform"] !== undefined)) {
     const message = `The mapping "${id}" has the transform ${mapping.transform.module} already. Make samples for it with \`webhooks events save\`.`;
-    throw new ConfigError([{ file: target.file, key, message }]);
+    throw new ConfigError([{ file, key, message }]);
   }
   if (use) return planUsed(target, name, use);
   const shown = { module: `${name}.ts` };
   const place = ["hooks", "mappings", Number(/\d+/.exec(key)?.[0]), "transform"];
-  return { change: { kind: "set", path: place, value: shown }, shown, key: toKeyPath(place), hasBase: true };
+  return { file, change: { kind: "set", path: place, value: shown }, shown, key: toKeyPath(place), hasBase: true };
 }
 
 /** Plans to call a new module from a use of a preset. */
-function planUsed(target: Target, name: string, { at, with: options }: WrittenUse): TransformPlan {
+function planUsed(target: Target, name: string, { file, at, with: options }: WrittenUse): TransformPlan {
   const shown = { module: `${name}.ts` };
   const place = [...at, "with", "transform"];
-  const use = readPath(target.written, at.map(String));
+  const use = readPath(inFile(target, file).written, at.map(String));
   const change: Change = isObject(use)
     ? { kind: "set", path: place, value: shown }
     : { kind: "set", path: at, value: { use, with: { ...options, transform: shown } } };
-  return { change, shown, key: toKeyPath(place), hasBase: true };
+  return { file, change, shown, key: toKeyPath(place), hasBase: true };
 }
 
 /** Plans to call a new module from the preset that is named. If the configuration does not use it, a use is added. Throws a `ConfigError` if it has a transform. */
@@ -245,28 +255,32 @@ function planPreset(target: Target, name: string, preset: PresetPlace): Transfor
   const [first] = uses;
   if (first) {
     const message = `The preset "${preset.name}" calls a transform already. Change that one, or use the preset under another path.`;
-    throw new ConfigError([{ file: target.file, key: first.key, message }]);
+    throw new ConfigError([{ file: first.file, key: first.key, message }]);
   }
   const shown = { use: writePlace(preset, target), with: { transform: { module: `${name}.ts` } } };
   const place = ["hooks", "presets"];
   const change: Change = { kind: "add", path: place, value: shown };
-  return { change, shown, key: toKeyPath(place), hasBase: true, isNewUse: true };
+  return { file: target.file, change, shown, key: toKeyPath(place), hasBase: true, isNewUse: true };
 }
 
-async function findSource({ file, text = "", env }: Target, id: string): Promise<MappingSource | undefined> {
-  const { hooks } = (await readConfigText(file, text, { env })).config;
-  return hooks.mappings.find((source) => source.id === id);
+async function findSource(
+  { config, env }: Target,
+  id: string,
+): Promise<(MappingSource & { origin: { file: string | undefined; key: string } }) | undefined> {
+  const read = await readConfig(config, env);
+  const source = read.config.hooks.mappings.find((mapping) => mapping.id === id);
+  return source && { ...source, origin: source.preset === undefined ? read.originOf(source.key) : source };
 }
 
-function planMapping({ written }: Target, name: string, event?: EventTimeline): TransformPlan | undefined {
-  const listed = readPath(written, ["hooks", "mappings"]);
-  const mappings: unknown[] = Array.isArray(listed) ? listed : [];
-  const hooks = mappings.map((mapping) => trimSlashes(String(readPath(mapping, ["match", "path"]))));
+function planMapping(target: Target, name: string, event?: EventTimeline): TransformPlan | undefined {
+  const mappings = listItems(target, ["hooks", "mappings"]);
+  const hooks = mappings.map(({ item }) => trimSlashes(String(readPath(item, ["match", "path"]))));
   const isFree = event !== undefined && !isBuiltInHook(event.hook) && !hooks.includes(event.hook);
   const hook = isFree ? event.hook : name;
   if (hooks.includes(hook)) return undefined;
   const instructions = "Find the likely cause and say what to do.";
   const shown = { match: { path: hook }, transform: { module: `${name}.ts` }, instructions };
   const change: Change = { kind: "add", path: ["hooks", "mappings"], value: { id: name, ...shown } };
-  return { change, shown, key: toKeyPath(["hooks", "mappings", mappings.length]), hasBase: false };
+  const count = mappings.filter(({ file }) => file === target.file).length;
+  return { file: target.file, change, shown, key: toKeyPath(["hooks", "mappings", count]), hasBase: false };
 }

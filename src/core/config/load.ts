@@ -132,7 +132,7 @@ async function checkConfig(whole: unknown, options: CheckOptions, builtIn: Drive
   const { drivers } = plugins;
   const files = [...read.files, ...plugins.files];
 
-  const { unknown, invalid } = checkSchema(value, drivers, { missing: plugins.problems, references });
+  const { unknown, invalid } = checkSchema(value, drivers, { missing: plugins.problems, references, unresolved });
   const odd = [...read.warnings, ...findOddSecrets(value)];
   const passable = [...read.problems, ...unresolved, ...without(unknown, unresolved)];
   if (!isValid(value, invalid)) {
@@ -198,15 +198,24 @@ const NO_DRIVERS: Drivers = { agents: {}, channels: {}, mailSources: {}, tools: 
 function checkSchema(
   value: unknown,
   drivers: Drivers,
-  { missing = [], references = [] }: { missing?: ConfigProblem[]; references?: readonly Reference[] } = {},
+  { missing = [], references = [], unresolved = [] }: SchemaCheckOptions = {},
 ): Record<"unknown" | "invalid", ConfigProblem[]> {
   const find = (): SchemaProblem[] => checkConfigSchema(value, missing.length === 0 ? drivers : undefined);
   const set = (segments: readonly Segment[], typed: unknown): void => setAt(value, segments, typed);
-  const found = typeReferences(references, { find, keyOf: toKeyPath, set });
+  const place = { find, keyOf: toKeyPath, set, unresolved: unresolved.map(({ key = "" }) => key) };
+  const found = typeReferences(references, place);
   const unknown = found.filter((problem) => problem.unknown);
   for (const { segments } of unknown) removeKey(value, segments);
-  const invalid = unknown.length === 0 ? found : typeReferences(references, { find, keyOf: toKeyPath, set });
+  const invalid = unknown.length === 0 ? found : typeReferences(references, place);
   return { unknown: unknown.map(toConfigProblem), invalid: [...missing, ...invalid.map(toConfigProblem)] };
+}
+
+interface SchemaCheckOptions {
+  /** Why plugins cannot be used. */
+  missing?: ConfigProblem[];
+  references?: readonly Reference[];
+  /** References without a value. */
+  unresolved?: ConfigProblem[];
 }
 
 function removeKey(value: unknown, segments: Segment[]): void {

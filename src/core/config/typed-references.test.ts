@@ -111,7 +111,11 @@ describe("a value that does not fit is said without it", () => {
   });
 
   test("a variable that is not set is the only problem of its place", async () => {
-    const { problems } = await check({ gateway: { port: "${V}" } }, {});
-    expect(problems.map(({ message }) => message)).toEqual(["The environment variable V is not set. Set it."]);
+    const { config, problems } = await check({ gateway: { port: "${V}" }, hooks: { path: "/" } }, {});
+    expect(problems.map(({ key, message }) => [key, message.slice(0, 31)])).toEqual([
+      ["gateway.port", "The environment variable V is n"],
+      ["hooks.path", 'The path must not be "/", becau'],
+    ]);
+    expect(config?.gateway.port).toBe(18_790);
   });
 });
