@@ -14,6 +14,7 @@ import { readSchema } from "../src/core/config/schema/validator.ts";
 import { writeApiSchemas } from "./api-schemas.ts";
 import { assembleAuth, assembleSchema } from "./config-schema.ts";
 import { writeConfusables } from "./confusables.ts";
+import { allowReferences, withReferences } from "./editor-references.ts";
 import { writePresetTypes } from "./preset-types.ts";
 import { withPresets } from "./presets.ts";
 import { NOTE, writeReference } from "./reference.ts";
@@ -30,8 +31,8 @@ await put("src/core/config/schema/generated.ts", await writeConfigTypes());
 // Second: the reference reads it.
 await put("schemas/api.json", writeApiSchemas());
 const outputs = {
-  "schemas/config.json": `${JSON.stringify({ ...withPresets(configSchema), ...EXTENSIONS }, undefined, 2)}\n`,
-  "schemas/auth.json": `${JSON.stringify(authSchema, undefined, 2)}\n`,
+  "schemas/config.json": `${JSON.stringify({ ...withReferences(withPresets(configSchema)), ...EXTENSIONS }, undefined, 2)}\n`,
+  "schemas/auth.json": `${JSON.stringify(allowReferences(authSchema), undefined, 2)}\n`,
   "transforms/hookline.d.ts": await writeTransformTypes(),
   "src/core/boundary/confusables.generated.ts": writeConfusables(),
   "docs/presets/README.md": `${NOTE}\n${writePresetIndex()}`,

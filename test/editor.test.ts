@@ -63,6 +63,34 @@ test.each([
   expect(items.filter(({ documentation }) => !documentation)).toEqual([]);
 });
 
+test("a reference may stand where another type than text is needed, and other texts may not", async () => {
+  const config = (value: string) =>
+    JSON.stringify({
+      $schema: "./node_modules/hookline/schemas/config.json",
+      include: ["teams/*.yaml"],
+      gateway: { port: value, trustedProxies: value },
+      hooks: {
+        enabled: value,
+        presets: [{ use: "github", with: { secret: "x", timeoutSeconds: value, events: value } }],
+        mappings: [
+          {
+            id: "a",
+            timeoutSeconds: value,
+            auth: { scheme: "hmac", secret: "x", header: "x", toleranceSeconds: value },
+          },
+        ],
+      },
+      agents: { providers: { a: { kind: "openai", maxRetries: value } } },
+      channels: { telegram: { token: "x", dryRun: value, allow: value } },
+    });
+  for (const reference of ["${V}", "${V:-1}", "${file:v}"]) {
+    const found = await validate("webhooks.jsonc", config(reference));
+    expect(found.filter((message) => !/not allowed/.test(message))).toEqual([]);
+  }
+  for (const text of ["$V", "x${V}", "$${V}"])
+    expect((await validate("webhooks.jsonc", config(text))).length).toBeGreaterThan(7);
+});
+
 test("every key of the schema has a description", () => {
   const schema = JSON.parse(readFileSync(path.join(root, "schemas/config.json"), "utf8"));
   const isDescribed = ({ description, $ref }: { description?: string; $ref?: string }): boolean =>

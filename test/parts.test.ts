@@ -147,6 +147,7 @@ describe("commands change what exists where it is", () => {
       [
         "mail",
         "setup",
+        "--address",
         "me@example.com",
         "--kind",
         "imap",
