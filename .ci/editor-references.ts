@@ -1,6 +1,6 @@
 /** The schemas for editors allow a reference where a configuration needs another type than text. */
 import { readSchema } from "../src/core/config/schema/validator.ts";
-import { isObject, toObject } from "../src/core/shared/json.ts";
+import { isObject, toObject, toText } from "../src/core/shared/json.ts";
 
 type Schema = Record<string, unknown>;
 
@@ -36,8 +36,8 @@ export function allowReferences<Part>(part: Part): Part {
     return [key, SINGLE.includes(key) ? allowReferences(value) : value];
   });
   const changed = Object.fromEntries(entries);
-  const types = [part["type"] ?? []].flat();
-  const isTyped = types.some((type) => TYPED.includes(String(type))) || (types.length === 1 && types[0] === "array");
+  const types = [part["type"] ?? []].flat().map(toText);
+  const isTyped = types.some((type) => TYPED.includes(type)) || (types.length === 1 && types[0] === "array");
   if (!isTyped || types.includes("string")) return changed;
   return { ...changed, type: [...types, "string"], pattern: REFERENCE };
 }

@@ -11,7 +11,6 @@ import { type PresetPlace, readPreset, requirePreset } from "../../core/config/p
 import { writeConnectSteps } from "../../core/config/presets/page.ts";
 import { ConfigError } from "../../core/errors.ts";
 import { replaceFile } from "../../core/shared/system/files.ts";
-import { toObject } from "../../core/shared/json.ts";
 import { PACKAGE_ROOT } from "../../core/shared/system/package.ts";
 import { toPrintable } from "../../core/telemetry/log.ts";
 import { addItem } from "../command.ts";

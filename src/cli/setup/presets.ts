@@ -14,7 +14,7 @@ import { isSecretKey } from "../../core/config/rules/secrets.ts";
 import { ConfigError, toSentence } from "../../core/errors.ts";
 import { findVendor, type Vendors } from "../../core/ports/vendor.ts";
 import { showHookId } from "../../vendors/kit/subscriptions.ts";
-import { readOwn, toObject, toText } from "../../core/shared/json.ts";
+import { toObject, toText } from "../../core/shared/json.ts";
 import {
   addConfigOptions,
   addPair,

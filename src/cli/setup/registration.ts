@@ -20,7 +20,7 @@ import { ConfigError, messageOf } from "../../core/errors.ts";
 import type { HookApi, WantedHook } from "../../core/ports/vendor.ts";
 import { planRegistration, type RegistrationPlan, runRegistration } from "./register.ts";
 import { showHookId } from "../../vendors/kit/subscriptions.ts";
-import { readOwn, toObject, toText } from "../../core/shared/json.ts";
+import { toObject, toText } from "../../core/shared/json.ts";
 import { replaceFile } from "../../core/shared/system/files.ts";
 import { EXIT_CODES, locateEnvFile, UsageError } from "../command.ts";
 import { toCommand, toWord } from "../../core/shared/text/command.ts";
