@@ -14,6 +14,7 @@ import { listAuthority } from "../../service/runtime/authority.ts";
 import { parseObject, readPath } from "../../core/shared/json.ts";
 import { tryFolder } from "../../core/shared/system/files.ts";
 import { trimSlashes } from "../../core/shared/text/text.ts";
+import { toScheduleHook } from "../../core/types.ts";
 import { toPrintable } from "../../core/telemetry/log.ts";
 import { addConfigOptions, addServiceOptions, type ConfigFlags, EXIT_CODES } from "../command.ts";
 import { askPooler } from "./doctor-machine.ts";
@@ -72,7 +73,9 @@ function describeParts({ file = "", baseDir, parts, hooks }: ResolvedConfig): st
   if (parts.length === 0) return [];
   return [file, ...parts].map((part) => {
     const mappings = hooks.mappings.filter((source) => source.file === part);
-    const own = mappings.map(({ mapping }) => mapping.match?.path ?? "any hook");
+    const own = mappings.map(({ id, mapping }) =>
+      mapping.schedule ? toScheduleHook(id) : (mapping.match?.path ?? "any hook"),
+    );
     const uses = hooks.presets.filter((use) => use.file === part).map(toHook);
     const names = new Set([...own.map(trimSlashes), ...uses]);
     return toPrintable(`hooks of ${path.relative(baseDir, part)}: ${[...names].join(", ") || "none"}`);
