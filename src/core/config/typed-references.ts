@@ -23,7 +23,10 @@ export interface TypedPlace {
  * Gives each value that is one reference the type of its place, where that does not take text. Returns the problems that
  * are left.
  */
-export function typeReferences(references: readonly Reference[], { find, keyOf, set, unresolved = [] }: TypedPlace): SchemaProblem[] {
+export function typeReferences(
+  references: readonly Reference[],
+  { find, keyOf, set, unresolved = [] }: TypedPlace,
+): SchemaProblem[] {
   const unset = new Set(unresolved);
   const whole = new Map(references.filter(isWholeReference).map((reference) => [reference.key, reference]));
   if (whole.size === 0 && unset.size === 0) return find();
