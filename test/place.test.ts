@@ -54,6 +54,20 @@ async function post(hook: string, payload: object, headers: Record<string, strin
   return { status, event };
 }
 
+const ann = { id: 1, login: "ann", type: "User" };
+
+function pullRequest(name: string): object {
+  const head = { ref: "fix", sha: "a".repeat(40), repo: { full_name: "eve/web", fork: true } };
+  const base = { ref: "main", repo: { full_name: name } };
+  const pull = { id: Math.random(), number: 1, title: "Fix", user: ann, author_association: "NONE", head, base };
+  return { action: "opened", repository: { full_name: name, private: false }, pull_request: pull, sender: ann };
+}
+
+function discussion(name: string): object {
+  const own = { number: 4, title: "Why?", user: ann, author_association: "NONE" };
+  return { action: "created", repository: { full_name: name, private: false }, discussion: own, sender: ann };
+}
+
 test.each([
   ["another place", { repo: "acme/secret", number: 1 }, "it is about acme/secret, which is not in place"],
   ["a place above", { repo: "other/web", number: 1 }, "it is about other/web, which is not in place"],
@@ -65,6 +79,21 @@ test.each([
   const { status, event } = await post("m", payload);
   expect(status).toBe(204);
   expect(event).toMatchObject({ status: "skipped", reason, mapping: "m" });
+});
+
+test.each<[string, object, string, string | undefined]>([
+  ["a pull request from a fork", pullRequest("acme/web"), "pull_request", undefined],
+  ["a webhook of the fork", pullRequest("eve/web"), "pull_request", "eve/web"],
+  ["another repository of the organization", pullRequest("acme/secret"), "pull_request", "acme/secret"],
+  ["a path out of the repository", pullRequest("acme/web/../secret"), "pull_request", "acme/web/../secret"],
+  ["an encoded path", pullRequest("acme/web%2f..%2fsecret"), "pull_request", "acme/web%2f..%2fsecret"],
+  ["a renamed repository", pullRequest("acme/shop"), "pull_request", "acme/shop"],
+  ["a discussion elsewhere", discussion("acme/secret"), "discussion", "acme/secret"],
+])("GitHub: %s", async (_name, payload, event, elsewhere) => {
+  const sent = await post("github", payload, { "x-github-event": event });
+  if (elsewhere === undefined) return expect(sent.status).toBe(202);
+  const reason = `it is about ${elsewhere}, which is not in place`;
+  expect(sent).toMatchObject({ status: 204, event: { status: "skipped", reason } });
 });
 
 test.each([{ repo: "acme/web", number: 1 }, { repo: "ACME/Web" }])("%j is in place", async (payload) => {

@@ -154,6 +154,16 @@ describe("a mapping that a limited credential reaches", () => {
     expect(await from("desk1")).toBe("hook:desk1");
   });
 
+  test("what is moved is moved out of the way of a path that goes on, too", async () => {
+    const mappings = [signed("a", "hook:{{id}}"), signed("a:hook", "{{id}}")];
+    expect(await keyOf({ hook: "a", mappings, payload: { id: "a:hook:x" } })).toMatch(/^hook:a:[\da-f]{64}$/);
+  });
+
+  test("where keys of a mapping with a prefix are moved to is its own", async () => {
+    const mappings = [signed("a", "hook:{{id}}"), signed("b", "{{id}}", { sessionPrefix: "incident:" })];
+    expect(await keyOf({ hook: "a", mappings, payload: { id: "b:x" } })).toBe("hook:a:hook:b:x");
+  });
+
   test("one prefix is shared, if it is written", async () => {
     const keys = (more: MappingInput, other = more) =>
       Promise.all(
