@@ -28,7 +28,7 @@ test("nodes stop one after another, connections break and the database crashes: 
     hooksBetween: 20,
     faults: ["stop", "cut", "immediate"],
     seed: 1,
-    pauseMs: 500,
+    pauseMs: 1500,
     commitTimeout: "60s",
   });
   const { lost, duplicated, outOfOrder, turnsAgain } = report;

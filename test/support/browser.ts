@@ -56,7 +56,7 @@ export async function startBrowser(): Promise<TestBrowser> {
         page,
         problems,
         go: (place) => page.evaluate(`void (location.hash = ${JSON.stringify(`#/${place}`)})`),
-        findBarriers: (rules = "all") => findBarriers(page, RULES[rules]),
+        findBarriers: (rules = "all") => findBarriers(page, rules),
       };
     },
     close: () => browser.close(),
@@ -66,22 +66,24 @@ export async function startBrowser(): Promise<TestBrowser> {
 const AXE = readFileSync(fileURLToPath(import.meta.resolve("axe-core/axe.min.js")), "utf8");
 
 /** The rows of a long table are alike, and the check of a row takes milliseconds. */
-const CONTEXT = { exclude: ["tbody tr:nth-child(n + 25)"] };
+const CONTEXT = { exclude: ["tbody tr:nth-child(n + 13)"] };
 
-const RULES: Record<Rules, object> = {
-  all: {},
-  contrast: { runOnly: ["color-contrast"] },
-  "all but contrast": { rules: { "color-contrast": { enabled: false } } },
+const FILTERS: Record<Rules, string> = {
+  all: "true",
+  contrast: 'id === "color-contrast"',
+  "all but contrast": 'id !== "color-contrast"',
 };
 
-async function findBarriers(page: Page, rules: object): Promise<string[]> {
-  const options = { resultTypes: ["violations"], ...rules };
-  const found: { id: string; impact: string; nodes: { html: string }[] }[] = await page.evaluate(
-    `globalThis.axe ?? (() => { ${AXE} })(); axe.run(${JSON.stringify(CONTEXT)}, ${JSON.stringify(options)}).then(({ violations }) => violations)`,
-  );
-  return found
-    .filter(({ impact }) => impact === "serious" || impact === "critical")
-    .map(({ id, nodes }) => `${id}: ${nodes[0]?.html.slice(0, 200)}`);
+/** Runs only rules whose violations matter: the others take a third of the time. */
+async function findBarriers(page: Page, rules: Rules): Promise<string[]> {
+  if (!(await page.evaluate("'axe' in globalThis"))) await page.evaluate(AXE);
+  const found: { id: string; nodes: { html: string }[] }[] = await page.evaluate(`(async () => {
+    const matters = ({ id, impact, enabled }) => enabled && ["serious", "critical"].includes(impact) && ${FILTERS[rules]};
+    const runOnly = axe._audit.rules.filter(matters).map(({ id }) => id);
+    const { violations } = await axe.run(${JSON.stringify(CONTEXT)}, { resultTypes: ["violations"], runOnly });
+    return violations;
+  })()`);
+  return found.map(({ id, nodes }) => `${id}: ${nodes[0]?.html.slice(0, 200)}`);
 }
 
 const CACHE = fileURLToPath(new URL("../../node_modules/.cache/", import.meta.url));

@@ -11,6 +11,8 @@ export interface McpTestServer {
   url: string;
   /** The names of the tools that were called. */
   calls: string[];
+  /** The ids of these calls. */
+  callIds: string[];
   /** The headers of the last request. */
   headers(): Record<string, unknown>;
   /** The server describes its tool `ok` like this from now on. */
@@ -41,9 +43,15 @@ function createTools(description: string, onCall: (name: string, meta: unknown) 
 /** `before`: what each request waits for, by its method. */
 export async function startMcpServer(before?: (method: string) => Promise<void> | undefined): Promise<McpTestServer> {
   const calls: string[] = [];
+  const callIds: string[] = [];
   let description = "Says hello.";
   let headers: Record<string, unknown> = {};
-  const handler = createMcpHandler(() => createTools(description, (name) => calls.push(name)));
+  const handler = createMcpHandler(() =>
+    createTools(description, (name, meta) => {
+      calls.push(name);
+      callIds.push(toCallId(meta));
+    }),
+  );
   const server = createServer(async (request, response) => {
     headers = request.headers;
     const { method = "GET", url = "/" } = request;
@@ -68,6 +76,7 @@ export async function startMcpServer(before?: (method: string) => Promise<void> 
   return {
     url: `http://127.0.0.1:${address.port}/mcp`,
     calls,
+    callIds,
     headers: () => headers,
     describe: (next) => void (description = next),
     close,
@@ -77,14 +86,16 @@ export async function startMcpServer(before?: (method: string) => Promise<void> 
 
 /** The command of the server over stdio. `record`: the file with a line for each call: its name and its call id. */
 export function stdioCommand(record: string): string[] {
-  return [process.execPath, import.meta.filename, record];
+  return [process.execPath, process.env.HOOKLINE_TEST_MCP_SERVER ?? import.meta.filename, record];
 }
 
 const [, program, record = ""] = process.argv;
 if (program === import.meta.filename) {
   serveStdio(() =>
-    createTools("Says hello.", (name, meta) =>
-      appendFileSync(record, `${name} ${String((meta as Record<string, unknown> | undefined)?.["hookline/callId"])}\n`),
-    ),
+    createTools("Says hello.", (name, meta) => appendFileSync(record, `${name} ${toCallId(meta)}\n`)),
   );
+}
+
+function toCallId(meta: unknown): string {
+  return String((meta as Record<string, unknown> | undefined)?.["hookline/callId"]);
 }

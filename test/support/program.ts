@@ -1,6 +1,5 @@
 import { mkdirSync, rmSync, symlinkSync } from "node:fs";
 import path from "node:path";
-import { fileURLToPath } from "node:url";
 
 const ROOT = path.join(import.meta.dirname, "../..");
 const FOLDER = path.join(ROOT, "node_modules/.cache/package");
@@ -11,10 +10,10 @@ export const PROGRAM = process.env.HOOKLINE_TEST_PROGRAM ?? path.join(ROOT, "src
 /** Its package, without declarations and the page. */
 export const PACKAGE = path.join(PROGRAM, "../../..");
 
-const ACP_AGENT_SOURCE = fileURLToPath(import.meta.resolve("./acp-agent.ts"));
+/** An agent and an MCP server for tests, each in one file: a start takes half the time. */
+const HELPERS = { HOOKLINE_TEST_ACP_AGENT: "acp-agent", HOOKLINE_TEST_MCP_SERVER: "mcp-server" };
 
-/** An agent for tests, in one file: each start takes less than half the time. */
-export const ACP_AGENT = process.env.HOOKLINE_TEST_ACP_AGENT ?? ACP_AGENT_SOURCE;
+export const ACP_AGENT = process.env.HOOKLINE_TEST_ACP_AGENT ?? path.join(import.meta.dirname, "acp-agent.ts");
 
 /** For vitest's `globalSetup`: a folder like the package, with a new build. */
 export default async function setup(): Promise<void> {
@@ -27,8 +26,11 @@ export default async function setup(): Promise<void> {
   }
   const dist = path.join(FOLDER, "dist");
   await bundleProgram(dist);
-  const acpAgent = path.join(FOLDER, "acp-agent.js");
-  await build({ entryPoints: [ACP_AGENT_SOURCE], outfile: acpAgent, bundle: true, platform: "node", format: "esm" });
-  process.env.HOOKLINE_TEST_ACP_AGENT = acpAgent;
+  for (const [name, file] of Object.entries(HELPERS)) {
+    const entry = path.join(import.meta.dirname, `${file}.ts`);
+    const outfile = path.join(FOLDER, `${file}.js`);
+    await build({ entryPoints: [entry], outfile, bundle: true, platform: "node", format: "esm" });
+    process.env[name] = outfile;
+  }
   process.env.HOOKLINE_TEST_PROGRAM = path.join(dist, "cli/webhooks.js");
 }

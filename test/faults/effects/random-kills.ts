@@ -21,7 +21,7 @@ export async function killAtRandom(options: {
 }): Promise<TurnReport & { turns: number }> {
   const { kills, seed } = options;
   const random = createRandom(seed);
-  const turn = await prepareTurn(options.store);
+  const turn = await prepareTurn("program", options.store);
   const database = options.store?.url;
   const nodes: Node[] = [];
   const start = async (): Promise<Node> => {

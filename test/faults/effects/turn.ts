@@ -6,7 +6,7 @@ import type { UserConfig } from "../../../src/core/config/schema/generated.ts";
 import type { Approval, Step } from "../../../src/core/journal/journal.ts";
 import { runWebhooks } from "../../support/cli.ts";
 import type { Client } from "../../support/client.ts";
-import { stdioCommand } from "../../support/mcp-server.ts";
+import { startMcpServer, stdioCommand } from "../../support/mcp-server.ts";
 import { type ModelServer, startModels } from "../../support/models.ts";
 import { withTokens } from "../../support/service.ts";
 
@@ -19,11 +19,11 @@ export interface EffectTurn {
   close(): Promise<void>;
 }
 
-/** The lock file: the same for each turn. */
-let accepted: string | undefined;
-
-/** The model asks for two calls that change something, and replies when it has both results. */
-export async function prepareTurn(store?: UserConfig["store"]): Promise<EffectTurn> {
+/**
+ * The model asks for two calls that change something, and replies when it has both results. The MCP server is a program of the
+ * service, which ends with it, or one over HTTP, which is started once.
+ */
+export async function prepareTurn(server: "program" | "http", store?: UserConfig["store"]): Promise<EffectTurn> {
   const folder = mkdtempSync(path.join(tmpdir(), "hookline-effects-"));
   const record = path.join(folder, "calls");
   const models = await startModels();
@@ -37,8 +37,9 @@ export async function prepareTurn(store?: UserConfig["store"]): Promise<EffectTu
     };
   });
   const [program = "", ...args] = stdioCommand(record);
-  const command: [string, ...string[]] = [program, ...args];
-  const set = { kind: "mcp", command, audience: "private", callTimeoutSeconds: 3 } as const;
+  const mcp = server === "http" ? await startMcpServer() : undefined;
+  const at = mcp ? { url: mcp.url, private: true } : { command: [program, ...args] as [string, ...string[]] };
+  const set = { kind: "mcp", ...at, audience: "private", callTimeoutSeconds: 3 } as const;
   const config: UserConfig = {
     store,
     agents: {
@@ -51,27 +52,24 @@ export async function prepareTurn(store?: UserConfig["store"]): Promise<EffectTu
   const configFile = path.join(folder, "webhooks.json5");
   const write = (grants: UserConfig["hooks"]): void =>
     writeFileSync(configFile, JSON.stringify(withTokens({ ...config, hooks: grants })));
-  const lockFile = path.join(folder, "tools.lock.json");
-  if (accepted === undefined) {
-    write({});
-    for (const name of ["notes", "tickets"]) await runWebhooks(folder, "tools", "accept", name);
-    accepted = readFileSync(lockFile, "utf8");
-  } else writeFileSync(lockFile, accepted);
+  write({});
+  for (const name of ["notes", "tickets"]) await runWebhooks(folder, "tools", "accept", name);
   write(config.hooks);
   return {
     folder,
     configFile,
     models,
-    lines: () => (existsSync(record) ? readFileSync(record, "utf8").trim().split("\n") : []).map(toCallId),
+    lines: () => mcp?.callIds ?? readLines(record).map((line) => line.split(" ")[1] ?? ""),
     async close() {
       await models.close();
+      await mcp?.close();
       rmSync(folder, { recursive: true, force: true });
     },
   };
 }
 
-function toCallId(line: string): string {
-  return line.split(" ")[1] ?? "";
+function readLines(file: string): string[] {
+  return existsSync(file) ? readFileSync(file, "utf8").trim().split("\n") : [];
 }
 
 export function postTurn(client: Client): Promise<{ body: { eventId: string; runId: string } }> {
