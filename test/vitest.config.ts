@@ -36,7 +36,7 @@ export default defineConfig({
     isolate: false,
     sequence: { sequencer: LongFirst },
     // Node imports the files itself: it strips the types, and nothing has to be transformed.
-    experimental: { viteModuleRunner: false },
+    experimental: { viteModuleRunner: false, nodeLoader: false },
     // Generous, for machines ten times slower. `expect.poll` times out first and shows the last value.
     testTimeout: 240_000,
     // The message of a failure shows whole values: of a run elsewhere, only the last lines may be seen.

@@ -91,9 +91,7 @@ export function stdioCommand(record: string): string[] {
 
 const [, program, record = ""] = process.argv;
 if (program === import.meta.filename) {
-  serveStdio(() =>
-    createTools("Says hello.", (name, meta) => appendFileSync(record, `${name} ${toCallId(meta)}\n`)),
-  );
+  serveStdio(() => createTools("Says hello.", (name, meta) => appendFileSync(record, `${name} ${toCallId(meta)}\n`)));
 }
 
 function toCallId(meta: unknown): string {

@@ -25,12 +25,13 @@ export default async function setup(): Promise<void> {
     symlinkSync(path.join(ROOT, name), path.join(FOLDER, name));
   }
   const dist = path.join(FOLDER, "dist");
-  await bundleProgram(dist);
   for (const [name, file] of Object.entries(HELPERS)) {
     const entry = path.join(import.meta.dirname, `${file}.ts`);
     const outfile = path.join(FOLDER, `${file}.js`);
     await build({ entryPoints: [entry], outfile, bundle: true, platform: "node", format: "esm" });
     process.env[name] = outfile;
   }
+  // Last: some seconds after it the process of esbuild ends, with any other build.
+  await bundleProgram(dist);
   process.env.HOOKLINE_TEST_PROGRAM = path.join(dist, "cli/webhooks.js");
 }

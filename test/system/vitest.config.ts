@@ -23,6 +23,7 @@ export default defineConfig({
     root: system.root,
     globalSetup: [
       path.join(import.meta.dirname, "../support/temporary-folder.ts"),
+      path.join(import.meta.dirname, "../support/program.ts"),
       path.join(import.meta.dirname, "postgres-setup.ts"),
     ],
     projects: [
