@@ -82,8 +82,8 @@ export interface Schema {
   migrations: readonly string[];
   /** For each connection. */
   pragmas: string;
-  /** Pragmas for a file without tables. */
-  newFile?: string;
+  /** After how many bytes of the write-ahead log its pages are copied to the file. Default: SQLite's. */
+  logBytes?: number;
 }
 
 /** How long a write waits for another process's lock. Short, since it blocks the event loop. */
@@ -96,10 +96,12 @@ export function openMigrated(file: string, schema: Schema): Database {
     openPrepared(file, { readOnly: true }, (database) => requireOwn(database, file, schema)).close();
   return openPrepared(file, {}, (database) => {
     // Retention needs it to free pages. It has to be set before the first table, and would be a write on an old file.
-    if (readPragma(database, "user_version") === 0) {
-      database.exec(`${schema.newFile ?? ""}; PRAGMA auto_vacuum = INCREMENTAL`);
-    }
+    if (readPragma(database, "user_version") === 0) database.exec("PRAGMA auto_vacuum = INCREMENTAL");
     database.exec(schema.pragmas);
+    if (schema.logBytes !== undefined) {
+      const pages = Math.round(schema.logBytes / readPragma(database, "page_size"));
+      database.exec(`PRAGMA wal_autocheckpoint = ${pages}`);
+    }
     migrate(database, schema);
   });
 }
@@ -135,7 +137,7 @@ function requireOwn(database: Database, file: string, { what, migrations }: Sche
   );
 }
 
-function readPragma(database: Database, name: "application_id" | "user_version"): number {
+function readPragma(database: Database, name: "application_id" | "page_size" | "user_version"): number {
   return integer(database.get(`PRAGMA ${name}`)?.[name]);
 }
 

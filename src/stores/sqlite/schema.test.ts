@@ -52,6 +52,16 @@ test("a file that the same version made with other tables is refused; a comment 
   );
 });
 
+test.each([4096, 8192])("the log of a file with pages of %i bytes has the same size", (pageSize) => {
+  using other = new DatabaseSync(file);
+  other.exec(`PRAGMA page_size = ${pageSize}; VACUUM`);
+  other.close();
+  const database = openMigrated(file, { ...FIRST, logBytes: 8000 * 4096 });
+  expect(database.get("PRAGMA page_size")).toEqual({ page_size: pageSize });
+  expect(database.get("PRAGMA wal_autocheckpoint")).toEqual({ wal_autocheckpoint: (8000 * 4096) / pageSize });
+  database.close();
+});
+
 function open(schema: Schema): void {
   openMigrated(file, schema).close();
 }

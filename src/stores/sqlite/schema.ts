@@ -151,14 +151,12 @@ function toSqlite(definitions: string, options = ""): string {
 
 /**
  * FULL: a commit returns once the write-ahead log is on disk. `cache_size` is in KiB: a larger cache would fill with pages
- * that are not read again. `wal_autocheckpoint` is in pages of the log: the higher it is, the fewer copies to the file of a
- * page that many commits change. `journal_size_limit` is the size in bytes to which a long log is truncated.
+ * that are not read again. `journal_size_limit` is the size in bytes to which a long log is truncated.
  */
 const PRAGMAS = `
   PRAGMA journal_mode = WAL;
   PRAGMA synchronous = FULL;
   PRAGMA cache_size = -4096;
-  PRAGMA wal_autocheckpoint = 4000;
   PRAGMA journal_size_limit = 67108864;
 `;
 
@@ -166,5 +164,6 @@ export const JOURNAL_SCHEMA: Schema = {
   what: "journal",
   migrations: [VERSION_1],
   pragmas: PRAGMAS,
-  newFile: "PRAGMA page_size = 8192",
+  // 8000 pages. The longer the log, the fewer copies to the file of a page that many commits change.
+  logBytes: 8000 * 4096,
 };
