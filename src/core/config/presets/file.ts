@@ -15,7 +15,12 @@ export const PRESETS_FOLDER = path.join(PACKAGE_ROOT, "presets");
 /** The names of the package's presets. */
 export function findPresets(): string[] {
   const names = existsSync(PRESETS_FOLDER) ? readdirSync(PRESETS_FOLDER) : [];
-  return names.filter((name) => existsSync(path.join(PRESETS_FOLDER, name, FILE))).toSorted();
+  return names.filter(isOfPackage).toSorted();
+}
+
+/** Whether the package has a preset of this name. */
+function isOfPackage(name: string): boolean {
+  return isPresetName(name) && existsSync(path.join(PRESETS_FOLDER, name, FILE));
 }
 
 const FILE = "preset.json";
@@ -70,10 +75,9 @@ export function explainMissing(use: string, search: PresetSearch): string | unde
     const file = path.join(locatePreset(use, search).folder, FILE);
     return existsSync(file) ? undefined : `There is no preset "${use}": the file ${file} does not exist.`;
   }
-  const known = [...findPresets(), ...ofVendors];
-  if (findPresets().includes(use)) return undefined;
+  if (isOfPackage(use)) return undefined;
   const own = [`./presets/${use}`, `./${use}`].find((place) => explainMissing(place, search) === undefined);
-  return `There is no preset "${use}"${own === undefined ? suggest(use, known) : `. Did you mean "${own}"?`}`;
+  return `There is no preset "${use}"${own === undefined ? suggest(use, [...findPresets(), ...ofVendors]) : `. Did you mean "${own}"?`}`;
 }
 
 /** The end of that sentence: the preset that also has this name, or one that is similar. */
@@ -159,7 +163,7 @@ function checkName({ name }: Preset, folder: string): ConfigProblem[] {
     return [{ key: "name", message }];
   }
   if (name !== expected) return [{ key: "name", message: `The name must be "${expected}", as its folder.` }];
-  if (isBuiltIn(folder) || !findPresets().includes(name)) return [];
+  if (isBuiltIn(folder) || !isOfPackage(name)) return [];
   const message = `"${name}" is a built-in preset. Choose another name, for the folder too.`;
   return [{ key: "name", message }];
 }
@@ -205,7 +209,7 @@ export function readTemplate({ folder }: Pick<PresetFile, "folder">, name: strin
 }
 
 function toRealPath(file: string): string {
-  return orElse(file, () => realpathSync(file));
+  return orElse(file, () => realpathSync.native(file));
 }
 
 /** The name of a preset's type in `hookline/presets`: that of its sender, as `GitHub`, unless two presets have one sender. */

@@ -84,6 +84,8 @@ export function createAjv(schema: AnySchemaObject | boolean, options: SchemaOpti
     allErrors: options.all === true,
     useDefaults: options.fillDefaults,
     validateSchema: false,
+    // Most of the time of a new instance is that of the draft's own schema.
+    meta: options.references !== undefined || JSON.stringify(schema).includes("//json-schema.org/"),
     validateFormats: options.skipHint === undefined,
     code: {
       source,

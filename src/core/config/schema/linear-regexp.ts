@@ -117,10 +117,15 @@ function scan(index: number, expression: RegExp): Range[] {
   });
 }
 
+/** From their units: to join a million texts would take a hundred times as long. */
 function listCharacters(start: number, end: number): string {
-  const characters: string[] = [];
-  for (let code = start; code < end; code++) characters.push(String.fromCodePoint(code));
-  return characters.join("");
+  const isAstral = start >= ASTRAL;
+  const units = new Uint16Array((end - start) * (isAstral ? 2 : 1));
+  for (let code = start, at = 0; code < end; code++) {
+    if (isAstral) units[at++] = HIGH_SURROGATES + ((code - ASTRAL) >> 10);
+    units[at++] = isAstral ? LOW_SURROGATES + (code & 0x3_ff) : code;
+  }
+  return Buffer.from(units.buffer).toString("utf16le");
 }
 
 /**

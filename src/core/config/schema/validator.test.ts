@@ -225,3 +225,25 @@ describe("the format url is that of ajv-formats", () => {
     expect(messages({ format: "url" }, text)).toHaveLength(fits ? 0 : 1);
   });
 });
+
+describe("the check of an untrusted schema", () => {
+  const compile = (schema: unknown) => compileSchema(schema, { untrusted: true });
+
+  test("is compiled once for equal schemas", () => {
+    expect(compile({ type: "string", minLength: 2 })).toBe(compile({ type: "string", minLength: 2 }));
+  });
+
+  test.each([
+    [{ const: null }, { const: Infinity }],
+    [{ const: 0 }, { const: false }],
+    [{ type: "string" }, { type: "string", minLength: 1 }],
+  ])("%j and %j are two", (one, other) => {
+    expect(compile(one)).not.toBe(compile(other));
+  });
+
+  test("may refer to the schema of its draft", () => {
+    const check = compile({ $ref: "http://json-schema.org/draft-07/schema#" });
+    expect(check({ type: "string" })).toEqual([]);
+    expect(check({ type: "text" })).not.toEqual([]);
+  });
+});

@@ -3,7 +3,9 @@ import type { AnySchemaObject, ErrorObject } from "ajv";
 import { hash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import path from "node:path";
+import { serialize } from "node:v8";
 import { PACKAGE_ROOT } from "../../shared/system/package.ts";
+import { createWeakCache } from "../../shared/weak-cache.ts";
 import { createAjv, limitReferences, requireValidSchema, type SchemaOptions } from "./ajv.ts";
 import { compiledChecks, type Validate } from "./compiled-checks.ts";
 import { withoutLooseNullable } from "./keywords.ts";
@@ -19,8 +21,13 @@ export type SchemaCheck = (value: unknown) => SchemaProblem[];
 export function compileSchema(schema: unknown, options: SchemaOptions = {}): SchemaCheck {
   requireSchema(schema);
   requireValidSchema(schema);
-  return compileValid(withoutLooseNullable(schema), options);
+  const compile = (): SchemaCheck => compileValid(withoutLooseNullable(schema), options);
+  if (options.untrusted !== true || options.skipHint) return compile();
+  return untrusted.get(serialize([schema, options]).toString("latin1"), compile);
 }
+
+/** The checks of mappings. */
+const untrusted = createWeakCache<SchemaCheck>();
 
 /** A check by a schema of ours: what the build has compiled under the name `built`, else compiled at the first use. */
 export function createCheck(

@@ -2,6 +2,7 @@ import Handlebars from "handlebars";
 import { HookError } from "../../errors.ts";
 import { mayBeRounded } from "../../shared/exact-json.ts";
 import { readOwn, toText } from "../../shared/json.ts";
+import { createWeakCache } from "../../shared/weak-cache.ts";
 import type { Diagnostics } from "../diagnostics.ts";
 import { ESCAPES, escapeValues, type Syntax } from "./escape.ts";
 import { type Helper, HELPERS } from "./helpers.ts";
@@ -68,22 +69,12 @@ const COMPILE_OPTIONS = {
 /** The defaults, set explicitly because Handlebars otherwise prints a warning for each inherited name in a payload. */
 const RENDER_OPTIONS = { allowProtoPropertiesByDefault: false, allowProtoMethodsByDefault: false };
 
-/** By their syntax and text, while a program uses them, so that a reload compiles only what has changed. */
-const templates = new Map<string, WeakRef<Template>>();
-
-const collected = new FinalizationRegistry<string>((key) => {
-  if (templates.get(key)?.deref() === undefined) templates.delete(key);
-});
+/** By their syntax and text. */
+const templates = createWeakCache<Template>();
 
 /** Compiles a Handlebars template. Throws a `TemplateError` that says what is wrong with it. */
 export function compileTemplate(source: string, syntax: Syntax = "plain"): Template {
-  const key = `${syntax} ${source}`;
-  const known = templates.get(key)?.deref();
-  if (known) return known;
-  const template = compile(source, syntax);
-  templates.set(key, new WeakRef(template));
-  collected.register(template, key);
-  return template;
+  return templates.get(`${syntax} ${source}`, () => compile(source, syntax));
 }
 
 function compile(source: string, syntax: Syntax): Template {
