@@ -199,7 +199,7 @@ export function isAllowedRecipient(
 }
 
 /** A recipient without its thread. */
-export function addressOf(channel: string, to: string, channels: Terms["channels"]): string {
+function addressOf(channel: string, to: string, channels: Terms["channels"]): string {
   return channels?.get(channel)?.addressOf?.(to) ?? to;
 }
 
