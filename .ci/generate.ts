@@ -15,6 +15,7 @@ import { writeApiSchemas } from "./api-schemas.ts";
 import { assembleAuth, assembleSchema } from "./config-schema.ts";
 import { writeConfusables } from "./confusables.ts";
 import { allowReferences, withReferences } from "./editor-references.ts";
+import { writePackages } from "./packages.ts";
 import { writePresetTypes } from "./preset-types.ts";
 import { withPresets } from "./presets.ts";
 import { NOTE, writeReference } from "./reference.ts";
@@ -35,6 +36,7 @@ const outputs = {
   "schemas/auth.json": `${JSON.stringify(allowReferences(authSchema), undefined, 2)}\n`,
   "transforms/hookline.d.ts": await writeTransformTypes(),
   "src/core/boundary/confusables.generated.ts": writeConfusables(),
+  "docs/reference/packages.md": `${NOTE}\n${writePackages()}`,
   "docs/presets/README.md": `${NOTE}\n${writePresetIndex()}`,
   ...Object.fromEntries(findPresets().map((name) => [`docs/presets/${name}.md`, `${NOTE}\n${writePresetPage(name)}`])),
   ...writePresetTypes(),

@@ -104,6 +104,24 @@ declare class AbortController {
   abort(reason?: unknown): void;
 }
 
+/** A port of a channel. Its messages are copies, and arrive with the timers of the call. */
+declare class MessagePort extends EventTarget {
+  private constructor();
+  onmessage: ((event: MessageEvent) => void) | null;
+  postMessage(message: unknown): void;
+  start(): void;
+  close(): void;
+}
+
+declare class MessageEvent extends Event {
+  readonly data: unknown;
+}
+
+declare class MessageChannel {
+  readonly port1: MessagePort;
+  readonly port2: MessagePort;
+}
+
 declare class Blob {
   constructor(parts?: Iterable<string | ArrayBuffer | ArrayBufferView | Blob>, options?: { type?: string });
   readonly size: number;

@@ -64,6 +64,30 @@ describe("webhooks check", () => {
     });
   });
 
+  test("shows what each call of a transform loads, and warns of more than 300 KB with the largest package", async () => {
+    for (const [name, size] of Object.entries({ large: 400_000, small: 50_000 })) {
+      mkdirSync(path.join(folder, "node_modules", name), { recursive: true });
+      write(`node_modules/${name}/index.js`, `module.exports = "${"x".repeat(size)}";`);
+    }
+    write("transforms/both.ts", 'import a from "small";\nimport b from "large";\nexport default () => a + b;');
+    write("transforms/few.ts", "export default () => null;");
+    const mappings = ["both", "few"].map((name) => ({ match: { path: name }, transform: { module: `${name}.ts` } }));
+    write("webhooks.json5", JSON.stringify(withTokens({ hooks: { mappings } })));
+    const { code, stdout, stderr } = await webhooks("check");
+    expect([code, stdout]).toEqual([
+      0,
+      expect.stringMatching(/^transform: few\.ts \d\.\d KB, loaded in \d+\.\d ms by each call$/m),
+    ]);
+    expect(stdout).toMatch(/^transform: both\.ts 44\d KB, loaded in .* by each call; "large" has 391 KB of it$/m);
+    expect(stderr).toMatch(
+      /^warning: .*Each call loads 44\d KB of both\.ts and its imports, of which "large" has 391 KB\./,
+    );
+    expect(stderr).not.toContain("few.ts");
+    expect(JSON.parse((await webhooks("check", "--json")).stdout)).toMatchObject({
+      modules: [{ bytes: expect.any(Number), packages: [{ name: "large" }, { name: "small" }] }, { packages: [] }],
+    });
+  });
+
   test("--strict does not allow warnings", async () => {
     write("webhooks.json5", JSON.stringify(withTokens({ gateway: { auth: undefined } })));
     expect(await webhooks("check")).toMatchObject({ code: 0, stderr: expect.stringMatching(/^warning: .*gateway/) });

@@ -65,7 +65,7 @@ test("a reload names the file and the time; one that fails shows the line, and t
   // Files that were written just before the start may be named too.
   await expect
     .poll(() => terminal.shown())
-    .toMatch(/ reloaded (?:\S+, )*transforms\/ci\.ts(?:, \S+)* {2}\d+(\.\d)? m?s\n/);
+    .toMatch(/ reloaded (?:\S+, )*transforms\/ci\.ts(?:, \S+)* {2}\d+(\.\d)? m?s\n +ci\.ts \d+\.\d KB, loaded in /);
   await post(url, { job: "lint" });
   await expect.poll(() => terminal.shown()).toMatch(/lint broke\n/);
 

@@ -41,6 +41,7 @@ test("the start lists hooks, agent and the operator's side, and ends with the ad
     `          ${url}/hooks/wake`,
     `          ${url}/hooks/agent`,
     "Agent     echo, a placeholder that repeats its prompt: set agents.providers to use a model",
+    expect.stringMatching(/^Modules {3}ci\.ts \d\.\d KB, loaded in \d+\.\d ms by each call$/),
     expect.stringMatching(/^Operator {2}webhooks events list/),
     `Listening on ${url}`,
   ]);

@@ -28,8 +28,9 @@ export default defineConfig({
       path.join(root, `test/support/${name}.ts`),
     ),
     setupFiles: [path.join(root, "test/support/built-checks.ts")],
-    // These need programs of the system, or other libraries: `npm run test:system`, `test:vendor-sdks`, `test:hosts`.
-    exclude: ["test/system/**", "test/vendor-sdks/**", "test/hosts/**"],
+    // These need programs of the system, or other libraries: `npm run test:system`, `test:vendor-sdks`, `test:hosts`,
+    // `test:packages`.
+    exclude: ["test/system/**", "test/vendor-sdks/**", "test/hosts/**", "test/packages/**"],
     pool: "forks",
     // Most tests wait for something most of the time, so there are more workers than cores. A worker runs many files.
     maxWorkers: 6,

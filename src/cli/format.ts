@@ -1,8 +1,10 @@
 import { toHunks } from "../core/approvals/question/text-diff.ts";
 import { toCommand } from "../core/shared/text/command.ts";
+import { basename } from "node:path";
 import { stripVTControlCharacters } from "node:util";
 import type { EventTimeline, EventView, RunView } from "../operator/views.ts";
 import { toPrintable } from "../core/telemetry/log.ts";
+import type { ModuleCost } from "../core/transforms/runner.ts";
 import type { LogLine } from "../core/types.ts";
 import { style } from "./io.ts";
 
@@ -246,4 +248,15 @@ function toLines(value: unknown): string[] {
   if (value === undefined) return [];
   const text = typeof value === "string" ? value : JSON.stringify(value, undefined, 2);
   return toPrintable(text).split("\n");
+}
+
+/** `build.ts 680 KB, loaded in 5.1 ms by each call; "zod" has 650 KB of it`. */
+export function formatModule({ file, bytes, loadMs = 0, packages: [largest] }: ModuleCost): string {
+  const most = largest ? `; "${largest.name}" has ${formatSize(largest.bytes)} of it` : "";
+  return `${basename(file)} ${formatSize(bytes)}, loaded in ${loadMs.toFixed(1)} ms by each call${most}`;
+}
+
+function formatSize(bytes: number): string {
+  const kb = bytes / 1024;
+  return `${kb < 10 ? kb.toFixed(1) : Math.ceil(kb)} KB`;
 }

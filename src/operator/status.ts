@@ -10,7 +10,7 @@ import type { ReloadFailure, Runtime } from "../core/ports/runtime.ts";
 import { compileRecurrence, toWallTime } from "../core/shared/recurrence.ts";
 import { packageVersion } from "../core/shared/system/package.ts";
 import type { EventCounts, Minute } from "../core/telemetry/activity.ts";
-import type { SandboxStatus } from "../core/transforms/runner.ts";
+import type { ModuleCost, SandboxStatus } from "../core/transforms/runner.ts";
 import { toScheduleHook } from "../core/types.ts";
 import { toIso, toView, type View } from "./iso-times.ts";
 
@@ -31,7 +31,15 @@ export interface StatsView extends WorkCounts {
 export interface StatusView {
   version: string;
   startedAt: string;
-  config: { generation: number; at: string; file: string | undefined; mappings: string[]; warnings: string[] };
+  config: {
+    generation: number;
+    at: string;
+    file: string | undefined;
+    mappings: string[];
+    warnings: string[];
+    /** The modules of transforms, and how much calls of each load; the largest comes first. */
+    modules: ModuleCost[];
+  };
   /** The first problem, and the list of all. */
   lastReloadError: ({ at: string; problems: ConfigProblem[] } & Partial<ConfigProblem>) | null;
   sandbox: SandboxStatus;
@@ -58,7 +66,7 @@ export function toNodesView(nodes: NodeRecord[]): Pick<StatusView, "nodes" | "no
 }
 
 export function toRuntimeView(
-  { generation, builtAt, config, warnings }: Runtime,
+  { generation, builtAt, config, warnings, modules }: Runtime,
   failure: ReloadFailure | undefined,
 ): Pick<StatusView, "config" | "lastReloadError"> {
   return {
@@ -68,6 +76,7 @@ export function toRuntimeView(
       file: config.file,
       mappings: config.hooks.mappings.map(({ id }) => id),
       warnings: warnings.map(toSentence),
+      modules,
     },
     lastReloadError: failure ? { at: toIso(failure.at), ...failure.problems[0], problems: failure.problems } : null,
   };

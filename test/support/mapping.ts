@@ -116,7 +116,7 @@ function toBundle({ mapping, transformsDir }: MappingSource): TransformBundle {
     isolation: "request",
     secrets: {},
   } as const;
-  return { spec, id: "inline", code: "", sourceMap: "", inputs: [file], manifests: [] };
+  return { spec, id: "inline", code: "", sourceMap: "", inputs: [file], manifests: [], bytes: 0, packages: [] };
 }
 
 function refuseFile(file: string): string {

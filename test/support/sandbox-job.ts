@@ -17,6 +17,8 @@ export const JOB: Job = {
     sourceMap: "{}",
     inputs: [],
     manifests: [],
+    bytes: 0,
+    packages: [],
   },
   module: "a",
   text: "",

@@ -20,14 +20,14 @@ import { addConfigOptions, addServiceOptions, type ConfigFlags, EXIT_CODES } fro
 import { askPooler } from "./doctor-machine.ts";
 import { listConfigFiles } from "../edit/target.ts";
 import { locateConfig, tryRuntime } from "../context.ts";
-import { formatCount, formatDuration, formatFacts } from "../format.ts";
+import { formatCount, formatDuration, formatFacts, formatModule } from "../format.ts";
 import { type CliIo, print, printError, printJson, printWarnings, style } from "../io.ts";
 import { addAnswer, type OperatorClient } from "../operator-client.ts";
 
 export function addCheck(program: Command, io: CliIo): void {
   addConfigOptions(
     program.command("check"),
-    "print one JSON object: ok, file, files, mappings, modelCalls, schedules, authority, problems, warnings",
+    "print one JSON object: ok, file, files, mappings, modelCalls, schedules, modules, authority, problems, warnings",
   )
     .description("Load and compile the configuration, and print all problems. Exits 1 if there is one.")
     .option("--strict", "exit 1 on a warning too", false)
@@ -54,7 +54,7 @@ async function check(flags: CheckFlags, io: CliIo): Promise<void> {
     const authority = findAuthority(runtime);
     const schedules = config && toScheduleViews(config, Date.now());
     const files = listConfigFiles(locateConfig(flags.config, io), io.env);
-    const found = { modelCalls, schedules, authority, problems, warnings };
+    const found = { modelCalls, schedules, modules: runtime?.modules, authority, problems, warnings };
     return printJson(io, { ok: isOk, file: config?.file, files, mappings, ...found });
   }
   printWarnings(io, warnings.map(toSentence));
@@ -63,7 +63,8 @@ async function check(flags: CheckFlags, io: CliIo): Promise<void> {
   if (isOk && config) {
     print(io, `${config.file} is valid (${formatCount(mappings.length, "mapping")}${names})`);
     const schedules = toScheduleViews(config, Date.now()).map((schedule) => `schedule: ${describeSchedule(schedule)}`);
-    const facts = [...describeParts(config), ...describeModelCalls(config), ...schedules];
+    const modules = runtime?.modules.map((cost) => toPrintable(`transform: ${formatModule(cost)}`)) ?? [];
+    const facts = [...describeParts(config), ...describeModelCalls(config), ...schedules, ...modules];
     print(io, ...facts, ...formatAuthority(findAuthority(runtime)));
   } else printError(io, `${formatCount(warnings.length, "warning")}, which --strict does not allow.`);
 }

@@ -9,12 +9,13 @@ import { toScheduleId } from "../../core/types.ts";
 import { ConfigError } from "../../core/errors.ts";
 import { resolveRequest } from "../../core/mapping/resolve-request.ts";
 import { runTrial, type Trial } from "../../operator/trial.ts";
+import type { ModuleCost } from "../../core/transforms/runner.ts";
 import { buildRuntime } from "../../service/runtime/build.ts";
 import { createWatcher } from "../../service/runtime/watch.ts";
 import { createLog, toPrintable } from "../../core/telemetry/log.ts";
 import { addConfigOptions, addPair, type ConfigFlags, EXIT_CODES, UsageError } from "../command.ts";
 import { loadConfig, locateAnyConfig, locateTransforms, readPayload, withSandbox } from "../context.ts";
-import { formatActions, formatLog } from "../format.ts";
+import { formatActions, formatLog, formatModule } from "../format.ts";
 import { clearScreen, type CliIo, print, printError, printJson, style } from "../io.ts";
 import { findSamples, isNamed, selectSamples } from "../samples/sample.ts";
 import { runAllSamples, type SuiteOptions } from "../samples/suite.ts";
@@ -43,8 +44,10 @@ async function tryHook(hook: string, payloadFile: string | undefined, flags: Try
     const trial = await runTrial({ hook, payload, headers: flags.header, query: flags.query }, runtime, {
       resolve: (request) => resolveRequest(request, { ...runtime, run: runner.run }),
     });
-    if (io.stdout.isTTY && !flags.json) print(io, ...formatTrial(hook, trial));
-    else printTrialJson(trial, io);
+    const used = runtime.mappings.mappings.find(({ source }) => source.id === trial.mapping)?.bundle?.spec.file;
+    const module = runtime.modules.find(({ file }) => file === used);
+    if (io.stdout.isTTY && !flags.json) print(io, ...formatTrial(hook, trial, module));
+    else printTrialJson({ ...trial, module }, io);
     if (!trial.ok) io.exitCode = EXIT_CODES.failed;
   });
 }
@@ -60,14 +63,14 @@ function toScheduled(hook: string, { config: { hooks } }: Runtime): object {
 }
 
 /** The result goes to standard output, what is for a person to standard error. */
-function printTrialJson({ log, ...trial }: Trial, io: CliIo): void {
+function printTrialJson({ log, ...trial }: Trial & { module: ModuleCost | undefined }, io: CliIo): void {
   printError(io, ...formatLog(log));
   if (!trial.ok && trial.detail) printError(io, toPrintable(trial.detail));
   printJson(io, trial);
 }
 
 /** The trial for a person: the mapping, the time taken, the log, then the actions or what went wrong. */
-export function formatTrial(hook: string, trial: Trial): string[] {
+export function formatTrial(hook: string, trial: Trial, module?: ModuleCost): string[] {
   const time = style("dim", `${trial.durationMs.toFixed(1)} ms`);
   const log = formatLog(trial.log);
   const logBlock = log.length > 0 ? [...log, ""] : [];
@@ -86,6 +89,7 @@ export function formatTrial(hook: string, trial: Trial): string[] {
     ...logBlock,
     ...warnings,
     ...formatActions(trial.actions, trial.reason),
+    ...(module ? [style("dim", toPrintable(formatModule(module)))] : []),
     ...(trial.keys ? [style("dim", `dedupe: ${trial.keys.map((key) => toPrintable(key) || "none").join(", ")}`)] : []),
   ];
 }

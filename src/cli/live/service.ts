@@ -1,5 +1,7 @@
 import { once } from "node:events";
 import { networkInterfaces } from "node:os";
+import { toPrintable } from "../../core/telemetry/log.ts";
+import type { ModuleCost } from "../../core/transforms/runner.ts";
 import { packageVersion } from "../../core/shared/system/package.ts";
 import { CLOSE_MS, createHookline, type HooklineService, type HooklineServiceOptions } from "../../service/hookline.ts";
 import type { Runtime } from "../../core/ports/runtime.ts";
@@ -8,7 +10,7 @@ import { describeSchedule } from "../commands/check.ts";
 import { settlesWithin } from "../../core/shared/time.ts";
 import { dropFirstChild } from "../../core/transforms/sandbox/prepare.ts";
 import { BUILT_IN_HOOKS } from "../../core/types.ts";
-import { formatCount } from "../format.ts";
+import { formatCount, formatModule } from "../format.ts";
 import { type CliIo, print, printJsonLine, style, wrapWords } from "../io.ts";
 import { createLiveView, type LiveView, readMessages } from "./view.ts";
 
@@ -89,7 +91,7 @@ function describeWork({ turns, deliveries }: { turns: number; deliveries: number
 const MAX_LISTED = 3;
 
 /** The hooks in use, the agent that answers, and whether the operator's side is on. */
-function describeRuntime({ config, mappings }: Runtime, url: string): string[] {
+function describeRuntime({ config, mappings, modules }: Runtime, url: string): string[] {
   const { hooks, agents, gateway } = config;
   const posted = mappings.mappings.filter(({ source }) => !source.mapping.schedule);
   const byHook = Map.groupBy(posted, ({ match }) => match.path ?? "<any name>");
@@ -110,8 +112,18 @@ function describeRuntime({ config, mappings }: Runtime, url: string): string[] {
         ? "echo, a placeholder that repeats its prompt: set agents.providers to use a model"
         : `${agents.model ?? "no default model"} (${providers})`,
     ]),
+    ...block("Modules", listModules(modules)),
     ...block("Operator", [gateway.token ? operator : `off without gateway.auth.token: /api, ${operator}`]),
   ];
+}
+
+const MAX_MODULES = 20;
+
+/** The largest. */
+function listModules(modules: ModuleCost[]): string[] {
+  const shown = modules.slice(0, MAX_MODULES).map((cost) => toPrintable(formatModule(cost)));
+  const left = modules.length - shown.length;
+  return left > 0 ? [...shown, `and ${left} more: webhooks check`] : shown;
 }
 
 function block(title: string, lines: string[]): string[] {

@@ -1,4 +1,5 @@
 import { toCommand } from "../../core/shared/text/command.ts";
+import path from "node:path";
 import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
 import { type ConfigProblem, toSentence } from "../../core/errors.ts";
@@ -6,8 +7,9 @@ import type { StatusView } from "../../operator/status.ts";
 import type { AnswerView, EventTimeline, OperatorAnswers } from "../../operator/views.ts";
 import type { ReloadCause } from "../../service/runtime/reload.ts";
 import { parseObject, toText } from "../../core/shared/json.ts";
+import type { ModuleCost } from "../../core/transforms/runner.ts";
 import { toPrintable } from "../../core/telemetry/log.ts";
-import { formatCount, formatDuration, formatLog, formatOutcome, toExcerpt } from "../format.ts";
+import { formatCount, formatDuration, formatLog, formatModule, formatOutcome, toExcerpt } from "../format.ts";
 import { type CliIo, print, printJsonLine, style, wrapWords } from "../io.ts";
 
 /** A turn that takes longer is announced before it ends, and an event whose answer takes longer is shown without it. */
@@ -83,8 +85,9 @@ export function createLiveView({ io, read, json = false, isWanted = () => true }
     if (hint !== undefined) remember(hints, id, hint);
   }
 
-  function showReload({ config: { generation }, lastReloadError, changed, ms }: ReloadView): void {
-    const reload = { generation, changed, ms, problems: lastReloadError?.problems ?? [] };
+  function showReload({ config: { generation, modules }, lastReloadError, changed, ms }: ReloadView): void {
+    const changedModules = modules.filter(({ file }) => changed?.includes(path.basename(file)));
+    const reload = { generation, changed, ms, modules: changedModules, problems: lastReloadError?.problems ?? [] };
     if (json) printJsonLine(io, { reload });
     else printLines(describeReload(reload));
   }
@@ -183,9 +186,13 @@ function formatReply(reply: string): string[] {
 function describeReload({
   changed = "the configuration",
   ms,
+  modules,
   problems,
-}: ReloadCause & { problems: ConfigProblem[] }): string[] {
-  if (problems.length === 0) return toLines([`${style("green", "reloaded")} ${toPrintable(changed)}`], ms);
+}: ReloadCause & { modules: ModuleCost[]; problems: ConfigProblem[] }): string[] {
+  if (problems.length === 0) {
+    const costs = modules.map((cost) => style("dim", toPrintable(formatModule(cost))));
+    return toLines([`${style("green", "reloaded")} ${toPrintable(changed)}`, ...costs], ms);
+  }
   const details = problems.flatMap((problem) => [toSentence(problem), ...(problem.excerpt?.split("\n") ?? [])]);
   const title = `${style("red", "not reloaded")} ${toPrintable(changed)}: what was served before stays in use`;
   return toLines([title, ...details.map(toPrintable)], ms);

@@ -7,6 +7,7 @@ import type { MappingIndex } from "../mapping/mapping-index.ts";
 import type { ResolveOptions } from "../mapping/resolve-request.ts";
 import type { AgentDriver } from "./agent.ts";
 import type { ChannelDriver } from "./channel.ts";
+import type { ModuleCost } from "../transforms/runner.ts";
 import type { MailSource } from "./mail-source.ts";
 import type { ToolSets } from "./open-tool-sets.ts";
 
@@ -31,6 +32,8 @@ export interface Runtime extends Pick<ResolveOptions, "readMail"> {
   mappings: MappingIndex;
   limits: RunLimits;
   warnings: ConfigProblem[];
+  /** The modules of its transforms, and how much calls of each load. */
+  modules: ModuleCost[];
   /** Adds file and position to a problem that was found later. */
   place(problem: FoundProblem): ConfigProblem;
   /** Files and folders that are watched for changes. */

@@ -1,10 +1,13 @@
 import path from "node:path";
 import { isInstalled, parentsOf } from "../shared/system/files.ts";
 import { findManifests, listManifests } from "../shared/system/packages.ts";
-import { type BuildError, type CommonOptions, type Metafile, runEsbuild } from "./esbuild.ts";
-import type { SourceBoundary } from "./source-boundary.ts";
-import { createSourceGate } from "./source-gate.ts";
+import { withoutPrefix } from "./built-ins.ts";
+import type { PackageSize } from "./code-cache.ts";
+import { type BuildError, type CommonOptions, type Message, type Metafile, runEsbuild } from "./esbuild.ts";
+import { type SourceBoundary, toOwner } from "./source-boundary.ts";
+import { createSourceGate, type LeftOut } from "./source-gate.ts";
 import { explainErrors, findMissing, listMissingManifests, unresolvedOf } from "./unresolved.ts";
+import { explainSyntax, findOldDecorators } from "./unsupported.ts";
 
 /** A module to bundle with everything that it imports. */
 export interface BundleRequest {
@@ -23,6 +26,7 @@ export interface Output {
   sourceMap: string;
   inputs: string[];
   manifests: string[];
+  packages: PackageSize[];
 }
 
 export type Bundled =
@@ -81,22 +85,27 @@ async function bundleAlone(request: BundleRequest): Promise<Bundled> {
 /** Beside `browser`, builds of packages that need none of Node's modules. The package's order decides. */
 const CONDITIONS = ["worker", "edge-light", "module"];
 
+/** esbuild's name for what it says about `import()` of a name that the code computes. */
+const DYNAMIC = "unsupported-dynamic-import";
+
 async function build(requests: BundleRequest[]): Promise<Bundled[]> {
   const { boundary, options } = requests[0]!;
   const { root } = boundary;
   const entries = [...new Set(requests.map(({ file }) => file))];
   const texts = new Map<string, string>();
   const drafts = new Map(requests.map(({ file, draft }) => [file, draft]));
-  const start = (missing?: ReadonlySet<string>): ReturnType<typeof runEsbuild> =>
+  const start = (leftOut?: LeftOut): ReturnType<typeof runEsbuild> =>
     runEsbuild({
       ...options,
+      ...(leftOut && { format: "esm" }),
       conditions: CONDITIONS,
+      logOverride: { [DYNAMIC]: "warning" },
       entryPoints: entries.map((file, index) => ({ in: file, out: toName(index) })),
       absWorkingDir: root,
       nodePaths: [],
       outdir: root,
       sourcesContent: false,
-      plugins: [createSourceGate({ boundary, texts, drafts, options, missing })],
+      plugins: [createSourceGate({ boundary, texts, drafts, options, leftOut })],
     });
   const { result, errors } = await start();
   if (result === undefined) {
@@ -104,9 +113,15 @@ async function build(requests: BundleRequest[]): Promise<Bundled[]> {
     const inputs = [...entries, ...texts.keys(), ...missing];
     const manifests = [...findManifests(texts.keys()), ...errors.flatMap((error) => listMissingManifests(error, root))];
     if (requests.length > 1) return requests.map(() => ({ inputs, manifests, errors }));
-    const explained = explainErrors(errors, {
+    const told = await Promise.all(
+      errors.map((error) => {
+        const file = path.resolve(root, error.location?.file ?? "");
+        return explainSyntax(error, texts.get(file), options);
+      }),
+    );
+    const explained = explainErrors(told, {
       root,
-      inputs: await findInputs(errors, start),
+      inputs: await findInputs(errors, root, start),
       entries: entries.map((file) => toInputName(file, root)),
       texts,
     });
@@ -132,20 +147,48 @@ async function build(requests: BundleRequest[]): Promise<Bundled[]> {
     const stray = graph.find(({ problem }) => problem !== undefined)?.problem;
     if (stray !== undefined) return { inputs, manifests, errors: [{ text: stray, location: null }] };
     const name = toName(entries.indexOf(file));
+    const code = read(`${name}.js`);
+    const found = [...findLostImports(result.warnings, inputs, root), ...findOldDecorators(code, inputs, root)];
+    if (found.length > 0) return { inputs, manifests, errors: found };
     const sourceMap = addOwnSources(read(`${name}.js.map`).toString(), root, texts);
-    const compiled = { code: read(`${name}.js`), sourceMap, inputs, manifests };
+    const packages = measurePackages(result.metafile.outputs[`${name}.js`]);
+    const compiled = { code, sourceMap, inputs, manifests, packages };
     return { compiled, uses: [...new Set(graph.flatMap(({ uses }) => uses))], errors: [] };
   });
 }
 
-/** Which file imports which, if imports inside of packages are all that is missing: esbuild says so only of a build that succeeds. */
+/** Which file imports which, if an error is in a package: esbuild says so only of a build that succeeds, so one without them does. */
 async function findInputs(
   errors: BuildError[],
-  start: (missing: ReadonlySet<string>) => ReturnType<typeof runEsbuild>,
+  root: string,
+  start: (leftOut: LeftOut) => ReturnType<typeof runEsbuild>,
 ): Promise<Metafile["inputs"] | undefined> {
+  if (!errors.some(({ location }) => location !== null && isInstalled(location.file))) return undefined;
   const missing = new Set(errors.flatMap((error) => unresolvedOf(error) ?? []));
-  const isInPackage = errors.some(({ location }) => location !== null && isInstalled(location.file));
-  return isInPackage && missing.size > 0 ? (await start(missing)).result?.metafile.inputs : undefined;
+  const broken = errors.filter((error) => unresolvedOf(error) === undefined && !error.pluginName);
+  const files = new Set(broken.flatMap(({ location }) => (location ? [path.resolve(root, location.file)] : [])));
+  return (await start({ missing, files })).result?.metafile.inputs;
+}
+
+/** Imports of names that the code computes, in files of the author: nothing of such a name is in the bundle. */
+function findLostImports(warnings: Message[], inputs: string[], root: string): BuildError[] {
+  return warnings
+    .filter(({ id, location }) => id === DYNAMIC && location !== null && !isInstalled(location.file))
+    .filter(({ location }) => inputs.includes(path.resolve(root, location!.file)))
+    .map(({ location }) => ({ text: LOST_IMPORT, location }));
+}
+
+const LOST_IMPORT =
+  "This import() has a name that the code computes, which finds nothing while a transform runs. Begin it with a folder, as in import(`./texts/${name}.json`), or import each module by its name.";
+
+/** The bytes of each package in a bundle; the largest comes first. */
+function measurePackages(output: Metafile["outputs"][string] | undefined): PackageSize[] {
+  const sizes = new Map<string, number>();
+  for (const [file, { bytesInOutput }] of Object.entries(output?.inputs ?? {})) {
+    const name = toOwner(file);
+    if (name !== "") sizes.set(name, (sizes.get(name) ?? 0) + bytesInOutput);
+  }
+  return [...sizes].map(([name, bytes]) => ({ name, bytes })).toSorted((one, other) => other.bytes - one.bytes);
 }
 
 /** The name of an output. Nothing is written under it. */
@@ -162,8 +205,8 @@ function findGraph({ inputs }: Metafile, entry: string): string[] {
   const found = new Set([entry]);
   for (const input of found) {
     for (const { path: imported, external } of inputs[input]?.imports ?? []) {
-      // `(disabled):…` is a module that its package excludes from this platform; it has no file.
-      if (!external && !imported.startsWith("(disabled):")) found.add(imported);
+      // `(disabled):…` is a module that its package excludes from this platform, `globals:…` one of globals: they have no file.
+      if (!external && !/^(?:\(disabled\)|globals):/.test(imported)) found.add(imported);
     }
   }
   return [...found];
@@ -195,7 +238,7 @@ function lookAt(name: string, { inputs }: Metafile, boundary: SourceBoundary): I
   const { problem } = boundary.check(file);
   const folders = parentsOf(file);
   const packages = (inputs[name]?.imports ?? [])
-    .map(({ original = "." }) => original)
+    .map(({ original = "." }) => withoutPrefix(original))
     .filter((original) => !original.startsWith("."))
     .map((original) => original.split("/", original.startsWith("@") ? 2 : 1).join("/"));
   const places = packages.flatMap((imported) => listManifests(imported, file));

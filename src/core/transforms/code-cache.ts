@@ -14,6 +14,15 @@ export interface CompiledCode {
   inputs: string[];
   /** The `package.json` of each package in it, and of those that would be used instead. Absolute; most do not exist. */
   manifests: string[];
+  /** The size of the code. */
+  bytes: number;
+  /** The packages in it; the largest comes first. */
+  packages: PackageSize[];
+}
+
+export interface PackageSize {
+  name: string;
+  bytes: number;
 }
 
 /**

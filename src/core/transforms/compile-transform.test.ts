@@ -238,10 +238,6 @@ describe("errors of the author", () => {
     expect(away.problems).toMatchObject([{ message: `${path.dirname(file)}, the folder of none.ts, does not exist.` }]);
   });
 
-  test("top-level await", async () => {
-    expect((await refuse("await null;\nexport default 1;")).message).toContain("Top-level await");
-  });
-
   test("a package that is not installed", async () => {
     expect((await refuse('import zod from "zodd"; export default zod;')).message).toContain("npm install zodd");
   });
@@ -352,6 +348,15 @@ describe("the compile boundary", () => {
     expect(message).toMatch(/^The package "@acme\/jwt" needs "crypto", which is part of Node: /);
   });
 
+  test("names npm's packages if a package needs no other of Node's modules", async () => {
+    mkdirSync(path.join(folder.root, "node_modules/needs"), { recursive: true });
+    folder.write("node_modules/needs/package.json", '{ "name": "needs", "main": "index.js" }');
+    folder.write("node_modules/needs/index.js", 'require("util"); require("node:events");');
+    expect((await refuse('import "needs";\nexport default 1;')).message).toBe(
+      'The package "needs" needs "events" and "util", which are parts of Node. npm has them: run "npm install events util" beside the transform.',
+    );
+  });
+
   test("one problem for each package that the author imports, with the line and the chain", async () => {
     const install = (name: string, code: string, main = "index.js"): void => {
       mkdirSync(path.join(folder.root, "node_modules", name), { recursive: true });
@@ -403,6 +408,12 @@ describe("the compile boundary", () => {
     ["date-fns/nope", 'date-fns has no "./nope".'],
     ["nope/sub", 'The package "nope" is not installed: run "npm install nope" beside the transform.'],
     ["@acme/nope/sub", 'The package "@acme/nope" is not installed: run "npm install @acme/nope" beside the transform.'],
+    [
+      "node:events",
+      '"node:events" is part of Node. npm has it as a package: run "npm install events" beside the transform.',
+    ],
+    ["util", '"util" is part of Node. npm has it as a package: run "npm install util" beside the transform.'],
+    ["node:timers/promises", /global setTimeout/],
     ["#part", /"imports" of the package.json/],
     ["@/part", /paths of a tsconfig.json/],
     ["~part", /paths of a tsconfig.json/],
@@ -421,6 +432,74 @@ describe("the compile boundary", () => {
     expect(problem.message).toMatch(message);
     if (message instanceof RegExp) expect(problem.message).not.toContain("npm install");
   });
+
+  test.each([
+    ["main.ts", "const x = await Promise.resolve(1);\nexport default () => x", "main.ts has await at its top level"],
+    [
+      "main.ts",
+      "import './part.ts';\nconst x = await 1;\nexport default () => x",
+      "main.ts has await at its top level",
+    ],
+    ["main.ts", "export default () => ({ message: String(<b>hi</b>) })", "main.ts has JSX"],
+    ["main.ts", 'export default () => {\n  return <a href="x">hi {1}</a>;\n}', "main.ts has JSX"],
+    ["main.js", "export default () => <b>hi</b>", "main.js has JSX"],
+    ["main.ts", "import x from './view.tsx'; export default x", "view.tsx has JSX"],
+    ["main.ts", "import x from './part.wasm'; export default x", "part.wasm has WebAssembly"],
+    [
+      "main.ts",
+      "export default async (name: string) => import(name)",
+      "This import() has a name that the code computes",
+    ],
+    [
+      "main.ts",
+      "class A { constructor(@d x: string) {} }\nexport default () => 1",
+      "decorators of experimentalDecorators",
+    ],
+    ["main.ts", "class A {\n  @d x = 1;\n}\nexport default () => A", "decorators of experimentalDecorators"],
+    [
+      "main.ts",
+      "import './part.ts';\nclass A { @d x = 1 }\nexport default () => A",
+      "decorators of experimentalDecorators",
+    ],
+  ])("says what a transform cannot have: %s, %s", async (name, code, message) => {
+    for (const part of ["part.ts", "part.wasm", "view.tsx"]) folder.write(part, "");
+    folder.write("tsconfig.json", '{ "compilerOptions": { "experimentalDecorators": true } }');
+    expect((await refuse(code, name)).message).toContain(message);
+  });
+
+  test("has the decorators of JavaScript, and texts that look like any of these", async () => {
+    const code = `function d(_: unknown, { name }: ClassFieldDecoratorContext) { return () => name }
+      class A { @d x = "" }
+      export const text = "const x = await 1; import(name); <b>hi</b>";
+      export default () => new A().x`;
+    expect((await folder.bundle(code)).code).toContain("await 1; import(name)");
+  });
+
+  test.each([
+    ["exports.f = () => <b/>", "index.js", 'The package "odd" has JSX'],
+    ["export const f = await 1", "index.mjs", 'The package "odd" has await at its top level'],
+    [
+      `exports.f = "${"x".repeat(1024 * 1024)}"`,
+      "index.js",
+      'The package "odd" is too large: index.js has 1048590 bytes',
+    ],
+    ["export * as f from './f.wasm'", "index.mjs", 'The package "odd" needs WebAssembly'],
+    ["exports.f = require('./f.node')", "index.js", 'The package "odd" needs a native module'],
+  ])(
+    "names the package that has what a transform cannot have, at the author's import: %.30s",
+    async (code, main, message) => {
+      for (const name of ["odd", "uses-odd"])
+        mkdirSync(path.join(folder.root, "node_modules", name), { recursive: true });
+      folder.write("node_modules/odd/package.json", JSON.stringify({ name: "odd", main }));
+      folder.write(`node_modules/odd/${main}`, code);
+      for (const file of ["f.wasm", "f.node"]) folder.write(`node_modules/odd/${file}`, "");
+      folder.write("node_modules/uses-odd/package.json", '{ "name": "uses-odd", "main": "index.mjs" }');
+      folder.write("node_modules/uses-odd/index.mjs", "export { f } from 'odd';");
+      const problem = await refuse('// uses-odd\nimport { f } from "uses-odd";\nexport default f;');
+      expect(problem).toMatchObject({ message: expect.stringContaining(message), line: 2, column: 19 });
+      expect(problem.message).toMatch(/ Use another package\.(?: Imported by uses-odd → odd\.)?$/);
+    },
+  );
 
   test("refuses import attributes but that of JSON", async () => {
     folder.write("a.json", "{}");

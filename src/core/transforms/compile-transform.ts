@@ -10,6 +10,7 @@ import { type BuildError, type CommonOptions, showLine, transformText } from "./
 import type { CompileResult, TransformSpec } from "./runner.ts";
 import { createSourceBoundary, type SourceBoundary, toLoader, toRealPath } from "./source-boundary.ts";
 import { readIfReadable, withoutMapComment } from "./source-gate.ts";
+import { explainSyntax, findOldDecorators } from "./unsupported.ts";
 
 export interface CompileOptions {
   /** A text for the module that is not in its file yet. */
@@ -52,6 +53,8 @@ export async function compileTransform(
       },
       inputs: [...new Set([spec.file, ...made.inputs])],
       manifests: made.manifests,
+      bytes: made.bytes,
+      packages: made.packages,
     },
     problems: [],
   });
@@ -74,18 +77,25 @@ function importsNothing(source: string): boolean {
 }
 
 async function compileAlone(file: string, root: string, source: string): Promise<Bundled> {
-  const { result, errors } = await transformText(withoutMapComment(source), {
+  const text = withoutMapComment(source);
+  const { result, errors } = await transformText(text, {
     ...OPTIONS,
     loader: toLoader(file),
     sourcefile: path.relative(root, file),
     treeShaking: true,
   });
-  if (result === undefined) return { inputs: [file], manifests: [], errors };
-  const { code, map: sourceMap } = result;
-  return { compiled: { code: Buffer.from(code), sourceMap, inputs: [file], manifests: [] }, uses: [], errors: [] };
+  if (result === undefined) {
+    const told = await Promise.all(errors.map((error) => explainSyntax(error, text, OPTIONS)));
+    return { inputs: [file], manifests: [], errors: told };
+  }
+  const code = Buffer.from(result.code);
+  const old = findOldDecorators(code, [file], root);
+  if (old.length > 0) return { inputs: [file], manifests: [], errors: old };
+  const compiled = { code, sourceMap: result.map, inputs: [file], manifests: [], packages: [] };
+  return { compiled, uses: [], errors: [] };
 }
 
-async function finish({ code, sourceMap, inputs, manifests }: Output): Promise<CompiledCode> {
+async function finish({ code, sourceMap, inputs, manifests, packages }: Output): Promise<CompiledCode> {
   const script = toScript(code);
   const [readCode, readSourceMap] = await Promise.all([compact(script), compact(Buffer.from(sourceMap))]);
   return {
@@ -98,6 +108,8 @@ async function finish({ code, sourceMap, inputs, manifests }: Output): Promise<C
     hash: hash("sha256", script),
     inputs,
     manifests,
+    bytes: script.length,
+    packages,
   };
 }
 

@@ -7,7 +7,18 @@ import { messageOf } from "../errors.ts";
 import { untilAborted } from "../shared/time.ts";
 import { loadAtFirstUse } from "../shared/system/package.ts";
 
-export type { BuildOptions, CommonOptions, Loader, Metafile, OnLoadArgs, OnResolveArgs, Plugin } from "esbuild";
+export type {
+  BuildOptions,
+  CommonOptions,
+  Loader,
+  Message,
+  Metafile,
+  OnLoadArgs,
+  OnResolveArgs,
+  OnResolveResult,
+  Plugin,
+  PluginBuild,
+} from "esbuild";
 
 const esbuild = loadAtFirstUse<typeof Esbuild>("esbuild");
 
@@ -27,7 +38,8 @@ let idleTimer: NodeJS.Timeout | undefined;
 /** Aborts when the process of the builds in progress is stopped: esbuild itself would leave them pending. */
 let stopped = new AbortController();
 
-export type BuildError = Pick<Message, "text" | "location">;
+/** `pluginName` is set if a plugin has refused something. */
+export type BuildError = Pick<Message, "text" | "location"> & Partial<Pick<Message, "pluginName">>;
 
 export type Outcome<Result> = { result: Result; errors: [] } | { result: undefined; errors: BuildError[] };
 

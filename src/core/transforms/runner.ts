@@ -1,6 +1,6 @@
 import type { ConfigProblem } from "../errors.ts";
 import type { LogLine } from "../types.ts";
-import type { CompiledCode } from "./code-cache.ts";
+import type { CompiledCode, PackageSize } from "./code-cache.ts";
 import type { TransformInput } from "./transform-types.ts";
 
 /** `request`: calls share a frozen realm, with new module variables per call · `strict`: a new realm per call. */
@@ -50,6 +50,15 @@ export interface TransformCall extends Omit<
   timeoutMs?: number;
 }
 
+/** How much each call of a module loads. */
+export interface ModuleCost {
+  file: string;
+  bytes: number;
+  loadMs?: number;
+  /** The largest packages in it, the largest first. */
+  packages: PackageSize[];
+}
+
 /** A key of a state and its value as JSON; null: it has none. */
 export type StateValue = readonly [key: string, json: string | null];
 
@@ -91,6 +100,8 @@ export interface TransformRunner {
   prepare(): void;
   /** Evaluates the module once; resolves with its problems, empty if it can serve. Rejects only when `signal` aborts, which ends it. */
   check(bundle: TransformBundle, signal?: AbortSignal): Promise<ConfigProblem[]>;
+  /** How long the check took to evaluate the module, which each call does; undefined if it was not checked. */
+  loadMs(bundle: TransformBundle): number | undefined;
   /** Rejects only with a `TransformError`. */
   run(bundle: TransformBundle, call: TransformCall): Promise<TransformOutcome>;
   /** `used`: whose circuit breakers it lists. Default: none. */

@@ -7,6 +7,8 @@ import { isObject, parseObject } from "../shared/json.ts";
 export const MAX_SOURCE_BYTES = 1024 * 1024;
 export const EXTENSIONS = [".ts", ".mts", ".cts", ".js", ".mjs", ".cjs", ".json"];
 
+export const JSX = "JSX, which a transform does not have";
+
 /** A file that is allowed in a bundle, or the reason why it is not. */
 type CheckedSource = { file: string; problem?: undefined } | { file?: undefined; problem: string };
 
@@ -42,7 +44,7 @@ export function createSourceBoundary(root: string, transformRoots: string[] = []
           problem: `${real} is outside ${root}: a transform can only import files inside it, installed packages and linked packages of the same workspace. List folders of other linked packages in hooks.transformRoots.`,
         };
       }
-      if (!isCode(real)) return { problem: `${real} is not code: expected one of ${EXTENSIONS.join(", ")}.` };
+      if (!isCode(real)) return { problem: explainNoCode(real) };
       const problem = checkRegular(real);
       return problem === undefined ? { file: real } : { problem };
     },
@@ -64,8 +66,37 @@ export function checkRegular(file: string): string | undefined {
   const found = statSync(file);
   if (!found.isFile()) return `${file} is not a regular file.`;
   if (found.size <= MAX_SOURCE_BYTES) return undefined;
-  return `${file} has ${found.size} bytes; the limit for one file is ${MAX_SOURCE_BYTES}.`;
+  const size = `has ${found.size} bytes; the limit for one file is ${MAX_SOURCE_BYTES}.`;
+  const owner = toOwner(file);
+  return owner === ""
+    ? `${file} ${size}`
+    : `The package "${owner}" is too large: ${path.basename(file)} ${size} ${OTHER}`;
 }
+
+const OTHER = "Use another package.";
+
+/** Kinds of files that transforms cannot use, by their ending. */
+const KINDS: Record<string, string> = {
+  ".jsx": JSX,
+  ".tsx": JSX,
+  ".wasm": "WebAssembly, which a transform cannot run",
+  ".node": "a native module, which a transform cannot run",
+};
+
+function explainNoCode(file: string): string {
+  const kind = KINDS[path.extname(file)];
+  const owner = toOwner(file);
+  if (kind !== undefined)
+    return owner === "" ? `${file} has ${kind}.` : `The package "${owner}" needs ${kind}. ${OTHER}`;
+  return `${file} is not code: expected one of ${EXTENSIONS.join(", ")}.`;
+}
+
+/** The name of the package that a file belongs to; empty for a file of the author. */
+export function toOwner(file: string): string {
+  return (OF_PACKAGE.exec(file)?.[1] ?? "").replaceAll("\\", "/");
+}
+
+const OF_PACKAGE = /^.*[/\\]?node_modules[/\\]((?:@[^/\\]+[/\\])?[^/\\]+)/s;
 
 /**
  * Gives a function that finds whether a real path is in a package that a `node_modules` links to by the package's own name,

@@ -2,9 +2,18 @@ import { readdirSync } from "node:fs";
 import path from "node:path";
 import { messageOf } from "../errors.ts";
 import { isObject } from "../shared/json.ts";
-import { orElse, parentsOf, readRegularFile } from "../shared/system/files.ts";
+import { isInstalled, orElse, parentsOf, readRegularFile } from "../shared/system/files.ts";
 import { refuseWalks } from "./dynamic-imports.ts";
-import type { CommonOptions, OnLoadArgs, OnResolveArgs, Plugin } from "./esbuild.ts";
+import {
+  type CommonOptions,
+  type OnLoadArgs,
+  type OnResolveArgs,
+  type OnResolveResult,
+  type Plugin,
+  type PluginBuild,
+  transformText,
+} from "./esbuild.ts";
+import { findGlobalModule, isOnNpm, withoutPrefix } from "./built-ins.ts";
 import {
   checkRegular,
   exists,
@@ -24,8 +33,15 @@ export interface SourceGateOptions {
   drafts: ReadonlyMap<string, string | undefined>;
   /** How the build reads a file. */
   options: CommonOptions;
-  /** Imports that are left out, because nothing of their names is there. */
-  missing?: ReadonlySet<string> | undefined;
+  /** For a build that only finds which file imports which. */
+  leftOut?: LeftOut | undefined;
+}
+
+export interface LeftOut {
+  /** Imports of names that nothing is found for. */
+  missing: ReadonlySet<string>;
+  /** Files with errors. Files that are refused are left out too. */
+  files: ReadonlySet<string>;
 }
 
 /**
@@ -33,24 +49,27 @@ export interface SourceGateOptions {
  * real path. A refusal is reported where the file is imported. The calls cost more than the checks, so esbuild resolves
  * imports by itself, and asks only about those that could lead to a `package.json` which was not checked.
  */
-export function createSourceGate({ boundary, texts, drafts, options, missing }: SourceGateOptions): Plugin {
+export function createSourceGate({ boundary, texts, drafts, options, leftOut }: SourceGateOptions): Plugin {
   const manifests = createManifestCheck(boundary);
   return {
     name: "source-gate",
     setup(build) {
       build.onResolve({ filter: VISITS_A_FOLDER }, (args) => {
-        if (missing?.has(args.path)) return { external: true };
+        if (leftOut?.missing.has(args.path)) return { external: true };
         const refusal = args.kind === "entry-point" ? undefined : refuseSpecifier(args);
         const problem = refusal ?? manifests.checkImport(args);
-        return problem === undefined ? undefined : { errors: [{ text: problem }] };
+        if (problem !== undefined) return { errors: [{ text: problem }] };
+        return args.pluginData === OF_NODE ? undefined : resolveOfNode(args, build);
       });
 
       build.onLoad({ filter: /.*/, namespace: "file" }, async (args) => {
         if (!isAllowedWith(args)) return refuse(`A transform may have no import attributes but type: "json", of JSON.`);
         const folderProblem = manifests.checkFolder(path.dirname(args.path));
         if (folderProblem === undefined && manifests.isExcluded(args.path)) return { contents: "module.exports = {};" };
+        if (leftOut?.files.has(args.path)) return { contents: "" };
         const { file, problem } = boundary.check(args.path);
         const found = problem ?? folderProblem;
+        if (leftOut && found !== undefined) return { contents: "" };
         if (file === undefined || found !== undefined) return refuse(found ?? "");
         const draft = drafts.get(file);
         const read = draft === undefined ? tryToRead(file) : { text: draft };
@@ -59,10 +78,58 @@ export function createSourceGate({ boundary, texts, drafts, options, missing }: 
         texts.set(file, text);
         const walk = await refuseWalks(text, file, { boundary, options });
         if (walk !== undefined) return refuse(walk);
-        return { contents: withoutMapComment(text), loader: toLoader(file) };
+        const contents = await withoutProcess(withoutMapComment(text), file, options);
+        return { contents, loader: toLoader(file) };
       });
+
+      build.onLoad({ filter: /.*/, namespace: GLOBALS }, ({ path: name }) => ({
+        contents: findGlobalModule(name) ?? "",
+      }));
     },
   };
+}
+
+/** Marks imports that `resolveOfNode` has made. */
+const OF_NODE = Symbol("of Node");
+/** The namespace of modules whose functions are globals. */
+const GLOBALS = "globals";
+
+/**
+ * Finds `node:events` as the npm package `events`, as esbuild does without the prefix, and `timers` among the globals. What a
+ * package brings or excludes itself comes first.
+ */
+function resolveOfNode(args: OnResolveArgs, build: PluginBuild): Promise<OnResolveResult | undefined> | undefined {
+  const name = withoutPrefix(args.path);
+  const isKnown = findGlobalModule(name) !== undefined || (name !== args.path && isOnNpm(name));
+  return isKnown ? findOfNode(args, name, build) : undefined;
+}
+
+async function findOfNode(
+  { path: specifier, importer, kind, resolveDir, with: attributes }: OnResolveArgs,
+  name: string,
+  build: PluginBuild,
+): Promise<OnResolveResult | undefined> {
+  const options = { importer, kind, resolveDir, with: attributes, pluginData: OF_NODE };
+  const own = await build.resolve(specifier, options);
+  // esbuild finds it in the same way.
+  if (own.errors.length === 0) return undefined;
+  const { errors, path: file } = await build.resolve(name, options);
+  // A path that is no file: the package excludes the module.
+  if (errors.length === 0 && path.isAbsolute(file)) return { path: file };
+  return errors.length === 0 || findGlobalModule(name) !== undefined ? { path: name, namespace: GLOBALS } : undefined;
+}
+
+/** Packages read these while they load. With another platform than Node's, they do without the rest of the process. */
+const OF_PROCESS = /\bprocess\.(?:platform\b|env\b(?!\.NODE_ENV\b))/;
+const PROCESS = { "process.env": "{}", "process.platform": '"browser"' };
+
+/** A package finds an empty environment. For the author it is missing, which says where values come from. */
+async function withoutProcess(text: string, file: string, options: CommonOptions): Promise<string> {
+  if (toLoader(file) === "json" || !isInstalled(file) || !OF_PROCESS.test(text)) return text;
+  const define = { ...options.define, ...PROCESS };
+  const { format: _, ...rest } = options;
+  const { result } = await transformText(text, { ...rest, define, loader: toLoader(file), sourcemap: false });
+  return result?.code ?? text;
 }
 
 /** Other types would give a file to another loader. */

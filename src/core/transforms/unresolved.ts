@@ -3,8 +3,9 @@ import path from "node:path";
 import { isInstalled, orElse, parentsOf, readRegularFile, statIfAny } from "../shared/system/files.ts";
 import { listManifests } from "../shared/system/packages.ts";
 import { adviseInstall, toPackageName } from "../shared/text/command.ts";
+import { refuseBuiltIn, refuseBuiltIns, withoutPrefix } from "./built-ins.ts";
 import type { BuildError, Metafile } from "./esbuild.ts";
-import { EXTENSIONS, MAX_SOURCE_BYTES } from "./source-boundary.ts";
+import { EXTENSIONS, MAX_SOURCE_BYTES, toOwner } from "./source-boundary.ts";
 
 const MISSING = /^Could not resolve "(.+)"$/s;
 
@@ -22,7 +23,7 @@ export function findMissing(error: BuildError, root: string): string | undefined
 
 /** Where the package that an import names would be, if it is not there. */
 export function listMissingManifests(error: BuildError, root: string): string[] {
-  const name = toPackageName(unresolvedOf(error) ?? "");
+  const name = toPackageName(withoutPrefix(unresolvedOf(error) ?? ""));
   if (name === undefined || !error.location) return [];
   return listManifests(name, path.resolve(root, error.location.file));
 }
@@ -64,7 +65,7 @@ function explainOwn(error: BuildError, { root }: FailedBuild): BuildError {
 function explainMissing(specifier: string, folder: string): string {
   if (specifier.startsWith(".")) return `The file "${specifier}" does not exist.`;
   // Only here, because a package may bring or exclude a module of such a name.
-  if (isBuiltin(specifier)) return refuseBuiltin(specifier);
+  if (isBuiltin(specifier)) return refuseBuiltIn(specifier);
   if (specifier.startsWith("#") && !specifier.startsWith("#/")) {
     return `"${specifier}" is not among the "imports" of the package.json. Import a file by its path.`;
   }
@@ -84,11 +85,6 @@ function explainPackage(specifier: string, folder: string): string {
   if (!isThere) return `The package "${name}" is not installed: ${adviseInstall(name)}.`;
   if (name === specifier) return `The package "${name}" has no main file that a transform can import.`;
   return `${name} has no "./${specifier.slice(name.length + 1)}".`;
-}
-
-function refuseBuiltin(specifier: string): string {
-  const hint = /^(?:node:)?crypto$/.test(specifier) ? ` Use the global "crypto" instead.` : "";
-  return `"${specifier}" is part of Node: a transform has no access to files, network or processes.${hint}`;
 }
 
 /** The name of a file, or one in a folder that stands beside the module. */
@@ -112,56 +108,51 @@ function isAlias(specifier: string, folder: string): boolean {
   });
 }
 
-/** Something that a package imports and that is not there. */
+/** A problem in a package: most often, it imports something that is not there. */
 interface Need {
   /** The same for those that are told together. */
   key: string;
-  specifier: string;
+  /** The name that it imports. */
+  specifier: string | undefined;
+  text: string;
   /** The packages from the one that the author imports to the one that needs it. */
   chain: string[];
   location: BuildError["location"];
 }
 
-/** The name of the package that a file belongs to. */
-const OF_PACKAGE = /^.*[/\\]?node_modules[/\\]((?:@[^/\\]+[/\\])?[^/\\]+)/s;
-
 function toNeed(error: BuildError, build: FailedBuild): Need | undefined {
   const specifier = unresolvedOf(error);
-  const { location } = error;
-  if (specifier === undefined || !location || !isInstalled(location.file)) return undefined;
+  const { location, text } = error;
+  if (!location || !isInstalled(location.file)) return undefined;
   const found = findImport(location.file, build);
   const chain = found?.chain ?? [toOwner(location.file)];
-  const isOfNode = isBuiltin(specifier);
-  const key = JSON.stringify([found?.file, chain[0], isOfNode || specifier]);
-  return { key, specifier, chain, location: found ? locate(found, location, build) : location };
-}
-
-function toOwner(file: string): string {
-  return (OF_PACKAGE.exec(file)?.[1] ?? "").replaceAll("\\", "/");
+  const isOfNode = specifier !== undefined && isBuiltin(specifier);
+  const key = JSON.stringify([found?.file, chain[0], isOfNode || (specifier ?? text)]);
+  return { key, specifier, text, chain, location: found ? locate(found, location, build) : location };
 }
 
 function explainNeeds(needs: Need[]): BuildError[] {
   const [first] = needs;
   if (!first) return [];
-  const { chain, specifier, location } = first;
+  const { chain, location } = first;
   const name = chain[0] ?? "";
   const chains = [
     ...new Set(needs.filter((need) => need.chain.length > 1).map((need) => need.chain.join(" → "))),
   ].toSorted();
   const more = chains.length > MAX_CHAINS ? ` and ${chains.length - MAX_CHAINS} more` : "";
   const by = chains.length === 0 ? "" : ` Imported by ${chains.slice(0, MAX_CHAINS).join(", ")}${more}.`;
-  return [{ text: `${explainNeed(name, specifier, needs)}${by}`, location }];
+  return [{ text: `${explainNeed(name, first, needs)}${by}`, location }];
 }
 
 const MAX_CHAINS = 3;
 
-function explainNeed(name: string, specifier: string, needs: Need[]): string {
-  if (isBuiltin(specifier)) {
-    const modules = [...new Set(needs.map((need) => need.specifier.replace(/^node:/, "")))].toSorted();
-    const list = new Intl.ListFormat("en").format(modules.map((module) => `"${module}"`));
-    const which = modules.length === 1 ? "which is part of Node" : "which are parts of Node";
-    return `The package "${name}" needs ${list}, ${which}: a transform has none of Node's modules. Use a package that also runs in browsers.`;
-  }
+function explainNeed(name: string, { specifier, text }: Need, needs: Need[]): string {
+  if (specifier === undefined) return text;
+  if (isBuiltin(specifier))
+    return refuseBuiltIns(
+      name,
+      needs.flatMap((need) => need.specifier ?? []),
+    );
   const wanted = specifier.startsWith(".") ? undefined : toPackageName(specifier);
   if (wanted === undefined) return `The package "${name}" needs "${specifier}", which does not exist.`;
   return `The package "${name}" needs "${wanted}", which is not installed: ${adviseInstall(wanted)}.`;

@@ -101,7 +101,7 @@ test.each([
     configFile(),
     JSON.stringify({ hooks: { ...HOOKS, transformsDir, mappings: [{ transform: { module: "x.ts" } }] } }),
   );
-  const runner = { prepare() {}, check: async () => [] };
+  const runner = { prepare() {}, check: async () => [], loadMs: () => 1 };
   const { warnings } = await buildRuntime({ generation: 1, load: () => readConfig(configFile(), {}), runner } as never);
   const found = warnings.filter(({ key }) => key === "hooks.transformsDir");
   expect(found.map(({ message }) => message)).toEqual(isWarned ? [expect.stringContaining("the state folder")] : []);

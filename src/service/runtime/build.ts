@@ -27,6 +27,7 @@ import type { ToolSets } from "../../core/ports/open-tool-sets.ts";
 import { isCode } from "../../core/transforms/source-boundary.ts";
 import type { TransformRunner, TransformSpec } from "../../core/transforms/runner.ts";
 import { findGrantProblems, findLeftOut, findTooMany } from "./grants.ts";
+import { findCosts, findLargeModules } from "./module-costs.ts";
 import { findSlowAnswers, findSlowTransforms, openDrivers } from "./open-drivers.ts";
 
 export interface BuildOptions {
@@ -99,6 +100,7 @@ export async function buildRuntime({
   if (problems.length > 0) throw new ConfigError(problems.toSorted(byPlace(config.file)), files, read.parts);
 
   const mappings = built.flatMap(({ mapping }) => mapping ?? []);
+  const modules = findCosts(mappings, runner);
   const slow = senders.flatMap(findSlowTransforms);
   const warnings = [
     ...built.flatMap((mapping) => mapping.warnings),
@@ -106,6 +108,7 @@ export async function buildRuntime({
     ...slow,
     ...findLeftOut(config, opened.tools),
     ...findTooMany(config, opened.tools),
+    ...findLargeModules(modules),
   ];
   return {
     ...opened,
@@ -128,6 +131,7 @@ export async function buildRuntime({
     mappings: createMappingIndex(mappings, config.hooks),
     limits: toRunLimits(mappings),
     warnings: [...read.warnings, ...[...findCrowdedFolder(config), ...warnings].map(place)],
+    modules,
     files: [...new Set(files)],
     parts: read.parts,
     place,

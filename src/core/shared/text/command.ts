@@ -29,8 +29,8 @@ export function toPackageName(specifier: string): string | undefined {
   return name.length <= MAX_PACKAGE_NAME && PACKAGE_NAME.test(name) ? name : undefined;
 }
 
-/** Advice to install a package by its name alone: npm takes a path, `owner/name` or an address for a source of its own. */
-export function adviseInstall(name: string): string {
-  if (toPackageName(name) !== name) throw new Error("not the name of a package");
-  return `run "npm install ${name}" beside the transform`;
+/** Advice to install packages by their names alone: npm takes a path, `owner/name` or an address for a source of its own. */
+export function adviseInstall(...names: string[]): string {
+  if (names.some((name) => toPackageName(name) !== name)) throw new Error("not the name of a package");
+  return `run "npm install ${names.join(" ")}" beside the transform`;
 }

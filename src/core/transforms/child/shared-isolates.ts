@@ -77,8 +77,13 @@ export function toFailure(error: unknown, { log, timeoutMs, hasRun }: Attempt): 
   if (message.includes("memory limit")) {
     return { kind: "memory", message: "The transform exceeded its memory limit.", log };
   }
+  const [, what, place] = NOT_COMPILED.exec(message) ?? [];
+  if (what !== undefined) return { kind: "threw", message: `SyntaxError: ${what}`, stack: `    at ${place}`, log };
   return crashed(message, log);
 }
+
+/** The words of isolated-vm for code that does not compile. */
+const NOT_COMPILED = new RegExp(String.raw`^(.*) \[(${BUNDLE_FILE}:\d+:\d+)\]$`);
 
 export function crashed(reason: string, log: LogLine[]): FailedAnswer {
   return { kind: "crashed", message: `The sandbox could not run the transform: ${reason}`, log };

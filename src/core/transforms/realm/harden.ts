@@ -11,7 +11,7 @@ export function freezeRealm(): void {
 
 /** Globals that a package may bring itself: the scope of its call takes them. */
 const REPLACEABLE =
-  "AbortController AbortSignal Blob CustomEvent DOMException Event EventTarget Headers clearImmediate clearInterval clearTimeout console performance queueMicrotask setImmediate setInterval setTimeout structuredClone".split(
+  "AbortController AbortSignal Blob CustomEvent DOMException Event EventTarget Headers MessageChannel MessageEvent MessagePort clearImmediate clearInterval clearTimeout console performance queueMicrotask setImmediate setInterval setTimeout structuredClone".split(
     " ",
   );
 

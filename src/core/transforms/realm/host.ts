@@ -97,8 +97,17 @@ export function installEncoding(callHost: CallHost): void {
   nameObjects("TextDecoder", TextDecoder);
   defineGlobal("TextEncoder", TextEncoder);
   defineGlobal("TextDecoder", TextDecoder);
-  defineGlobal("atob", (text: unknown) => callHost("atob", String(text)));
-  defineGlobal("btoa", (text: unknown) => callHost("btoa", String(text)));
+  for (const name of ["atob", "btoa"]) defineGlobal(name, { [name]: (text: unknown) => convert(name, text) }[name]);
+
+  function convert(operation: string, text: unknown): string {
+    try {
+      return callHost(operation, String(text));
+    } catch (error) {
+      // A text that is too long for the sandbox has a RangeError.
+      if (!(error instanceof TypeError)) throw error;
+      throw new DOMException(error.message, "InvalidCharacterError");
+    }
+  }
 }
 
 function isHighSurrogate(code: number): boolean {

@@ -9,6 +9,7 @@ import { installEvents } from "./event-target.ts";
 import { freezeRealm, REALM_GLOBAL, removeLeaks } from "./harden.ts";
 import { installHeaders } from "./headers.ts";
 import { createCallHost, type HostBridge, installCrypto, installEncoding } from "./host.ts";
+import { installMessageChannel } from "./message-channel.ts";
 import { installStructuredClone } from "./structured-clone.ts";
 import { installUrl } from "./url.ts";
 
@@ -63,6 +64,7 @@ function installGlobals(bridge: HostBridge): CallGlobals {
   installBlob();
   installHeaders();
   installStructuredClone();
+  installMessageChannel();
   removeLeaks();
   return { clock, log, forgetSymbols, timers };
 }

@@ -113,6 +113,15 @@ const SAME: Record<string, string> = {
     let refused; try { structuredClone(() => 1) } catch (caught) { refused = [caught.name, caught.code] }
     return [copy instanceof TypeError, copy.name, copy.cause.has(1), both.map((view) => [view.byteOffset, view.byteLength]),
       both[0].buffer === both[1].buffer, structuredClone(new BigInt64Array([5n]))[0] === 5n, [...structuredClone(new Loud(2))], refused]`,
+  "errors of atob and btoa": `
+    return [() => atob("a"), () => atob("*"), () => btoa("€")].map((run) => { try { return run() } catch (error) {
+      return [error.name, error.code, error instanceof DOMException] } })`,
+  "a channel": `
+    const { port1, port2 } = new MessageChannel(); const seen = [];
+    port2.postMessage("before"); port1.onmessage = (event) => seen.push(event.data, event instanceof MessageEvent, event.target === port1);
+    const message = { map: new Map([[1, 2]]) }; port2.postMessage(message); seen.push("now");
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    const last = seen.splice(4, 1)[0]; seen.push(last.map.get(1), last !== message); port1.close(); return seen`,
   "self, global and stackTraceLimit": `
     const limit = Error.stackTraceLimit; Error.stackTraceLimit = 0; const zero = Error.stackTraceLimit; Error.stackTraceLimit = limit;
     return [globalThis === global, limit, zero, Error.stackTraceLimit, new Error("x").stack.length > 0]`,
@@ -218,6 +227,10 @@ describe("nothing of a call reaches the next one", () => {
       `try { Object.getOwnPropertyDescriptor(Object.prototype, "toString").get.originalValue = 1 } catch {}`,
     ],
     ["a property of the refusing require", `try { require.cache = 1 } catch {}`],
+    [
+      "a message that was not delivered",
+      `const { port1, port2 } = new MessageChannel(); port2.onmessage = () => console.log("late"); port1.postMessage(1)`,
+    ],
   ])("%s", async (_, leave) => {
     const code = `export default ({ payload }) => {
       if (payload.first) { ${leave}; return "first" }
@@ -258,6 +271,45 @@ test("a file that its package excludes for browsers is empty, with and without i
   const { bundle, problems } = await compileTransform(folder.specify(file));
   expect(problems).toEqual([]);
   expect((await runner.run(bundle!, toInput({}))).value).toEqual([{}, {}, {}, {}]);
+});
+
+describe("one of Node's modules", () => {
+  const install = (name: string, code: string, more: object = {}): void => {
+    const place = path.join(folder.root, "node_modules", name);
+    mkdirSync(place, { recursive: true });
+    writeFileSync(path.join(place, "package.json"), JSON.stringify({ name, main: "main.js", ...more }));
+    writeFileSync(path.join(place, "main.js"), code);
+  };
+
+  test.each("assert buffer events path punycode querystring string_decoder url util".split(" "))(
+    "%s is npm's, with and without the prefix, for authors and packages",
+    async (name) => {
+      install(name, `exports.of = "npm's ${name}"`);
+      install("uses-both", `module.exports = [require("${name}").of, require("node:${name}").of]`);
+      const code = `import a from "${name}"; import b from "node:${name}"; import both from "uses-both";
+        export default () => [a.of, b.of, ...both]`;
+      const { value } = await runner.run(await folder.bundle(code), toInput({}));
+      expect(value).toEqual(Array(4).fill(`npm's ${name}`));
+    },
+  );
+
+  test("what a package excludes or brings itself comes first", async () => {
+    install("events", `exports.of = "npm's"`);
+    install("excludes-it", `module.exports = Object.keys(require("node:events"))`, {
+      browser: { "node:events": false },
+    });
+    install("brings-it", `module.exports = require("node:events").of`, { browser: { "node:events": "./own.js" } });
+    writeFileSync(path.join(folder.root, "node_modules/brings-it/own.js"), `exports.of = "own"`);
+    const code = `import none from "excludes-it"; import own from "brings-it"; export default () => [none, own]`;
+    expect((await runner.run(await folder.bundle(code), toInput({}))).value).toEqual([[], "own"]);
+  });
+
+  test("timers are the globals", async () => {
+    install("uses-timers", `module.exports = require("timers").setImmediate`);
+    const code = `import { setTimeout as wait } from "node:timers"; import later from "uses-timers";
+      export default () => new Promise((resolve) => later(() => wait(resolve, 5, "done")))`;
+    expect((await runner.run(await folder.bundle(code), toInput({}))).value).toBe("done");
+  });
 });
 
 test.each(["worker", "edge-light", "module"])("a package's build for %s is taken", async (condition) => {
@@ -314,6 +366,14 @@ async function measure(least: [number, number], ...bundles: TransformBundle[]): 
   }
 }
 
+const WAYS: Record<string, string> = {
+  Buffer: "Use a package that also runs in browsers.",
+  process: "Use a package that also runs in browsers.",
+  WebAssembly: "Use a package that is written in JavaScript.",
+  document: "Use a package that needs no browser.",
+  fetch: "A transform has no network: let the agent do it.",
+};
+
 describe("a package that cannot run here is named", () => {
   const install = (name: string, code: string): void => {
     const place = path.join(folder.root, "node_modules", name);
@@ -324,13 +384,59 @@ describe("a package that cannot run here is named", () => {
 
   test.each([
     ["Buffer", "exports.f = () => Buffer.from('a')"],
-    ["process", "exports.f = () => process.env"],
+    ["process", "exports.f = () => process.version"],
     ["WebAssembly", "exports.f = () => new WebAssembly.Module()"],
+    ["document", "exports.f = () => document.body"],
+    ["fetch", "exports.f = () => fetch('x')"],
   ])("it needs %s", async (missing, code) => {
     install("needs-it", code);
     const bundle = await folder.bundle(`import { f } from "needs-it"; export default () => f()`);
-    const message = `"needs-it" needs ${missing}, which a transform does not have.`;
+    const message = `"needs-it" needs ${missing}, which a transform does not have. ${WAYS[missing]}`;
     await expect(runner.run(bundle, toInput({}))).rejects.toThrow(message);
+  });
+
+  test.each([
+    ["exports.f = (name) => import(name)", `"needs-it" imports a module whose name it computes`],
+    ["exports.f = (name) => require(name)", `"needs-it" calls require("x"), which finds nothing`],
+    [
+      `import { parseArgs } from "part"; export const f = () => parseArgs()`,
+      `"needs-it" needs "parseArgs" of a package that does not export it.`,
+    ],
+  ])("while it is called: %s", async (code, message) => {
+    install("part", "exports.other = 1");
+    install("needs-it", code);
+    const bundle = await folder.bundle(`import { f } from "needs-it"; export default async () => f("x")`);
+    await expect(runner.run(bundle, toInput({}))).rejects.toThrow(message);
+  });
+
+  test.each([
+    ["exports.f = function (a, a) {}", /^"needs-it" is written for sloppy mode \(Duplicate parameter name/],
+    ["exports.f = function (a) { with (a) b() }", /^"needs-it" is written for sloppy mode \(.*with statement/],
+    [
+      "exports.f = (void 0).bind(1)",
+      /^"needs-it" fails while the module is loaded: TypeError: .* use another package\.$/,
+    ],
+  ])("while it is loaded: %s", async (code, message) => {
+    install("needs-it", code);
+    const bundle = await folder.bundle(`import { f } from "needs-it"; export default () => f()`);
+    expect(await runner.check(bundle)).toMatchObject([
+      { message: expect.stringMatching(message), line: 1, column: 19 },
+    ]);
+  });
+
+  test("a name that an installed package does not export", async () => {
+    install("util", "exports.other = 1");
+    const bundle = await folder.bundle(`import { parseArgs } from "node:util"; export default () => parseArgs()`);
+    const message = `The package that "parseArgs" is imported from does not export it.`;
+    await expect(runner.run(bundle, toInput({}))).rejects.toThrow(message);
+  });
+
+  test("a package finds no environment, and the author is told where values come from", async () => {
+    install("reads", "exports.f = () => [process.env.DEBUG, process.env.NODE_ENV, process.platform, typeof process]");
+    const bundle = await folder.bundle(`import { f } from "reads"; export default () => f()`);
+    expect((await runner.run(bundle, toInput({}))).value).toEqual([null, "production", "browser", "undefined"]);
+    const own = await folder.bundle(`export default () => process.env.DEBUG`);
+    await expect(runner.run(own, toInput({}))).rejects.toThrow("pass values in transform.secrets");
   });
 
   test("while it loads: at the line of its import", async () => {
@@ -339,7 +445,7 @@ describe("a package that cannot run here is named", () => {
     const bundle = await folder.bundle(
       `import later from "@needs/early-later";\nimport early from "@needs/early";\nexport default () => [early, later]`,
     );
-    const message = `"@needs/early" needs WebAssembly, which a transform does not have.`;
+    const message = `"@needs/early" needs WebAssembly, which a transform does not have. ${WAYS["WebAssembly"]}`;
     expect(await runner.check(bundle)).toMatchObject([{ message, line: 2, column: 19 }]);
   });
 
@@ -359,7 +465,7 @@ describe("a package that cannot run here is named", () => {
 
   test("the author's own mistake is the author's", async () => {
     await expect(runner.run(await folder.bundle("export default () => Buffer.from('a')"), toInput({}))).rejects.toThrow(
-      "ReferenceError: Buffer is not defined: use TextEncoder, TextDecoder, atob and btoa.",
+      `ReferenceError: Buffer is not defined: use TextEncoder, TextDecoder, atob and btoa, or npm's package: import { Buffer } from "buffer".`,
     );
     const change = `export default () => { ([] as any).__proto__.last = 1 }`;
     await expect(runner.run(await folder.bundle(change), toInput({}))).rejects.toThrow(
