@@ -1,4 +1,4 @@
-import { mkdirSync, rmSync, symlinkSync } from "node:fs";
+import { existsSync, globSync, mkdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import path from "node:path";
 
 const ROOT = path.join(import.meta.dirname, "../..");
@@ -15,8 +15,22 @@ const HELPERS = { HOOKLINE_TEST_ACP_AGENT: "acp-agent", HOOKLINE_TEST_MCP_SERVER
 
 export const ACP_AGENT = process.env.HOOKLINE_TEST_ACP_AGENT ?? path.join(import.meta.dirname, "acp-agent.ts");
 
-/** For vitest's `globalSetup`: a folder like the package, with a new build. */
+/** What the build reads. */
+const INPUTS = ["src", "presets", "schemas", ".ci", "test/support", "package-lock.json"];
+
+/** For vitest's `globalSetup`: a folder like the package, with a new build if anything has changed since the last one. */
 export default async function setup(): Promise<void> {
+  const stamp = path.join(FOLDER, "built-at");
+  if (!existsSync(stamp) || Number(readFileSync(stamp, "utf8")) <= newestChange()) {
+    const startedAt = Date.now();
+    await buildFolder();
+    writeFileSync(stamp, String(startedAt));
+  }
+  for (const [name, file] of Object.entries(HELPERS)) process.env[name] = path.join(FOLDER, `${file}.js`);
+  process.env.HOOKLINE_TEST_PROGRAM = path.join(FOLDER, "dist/cli/webhooks.js");
+}
+
+async function buildFolder(): Promise<void> {
   // Only here: workers import this file too.
   const [{ build }, { bundleProgram }] = await Promise.all([import("esbuild"), import("../../.ci/bundle.ts")]);
   rmSync(FOLDER, { recursive: true, force: true });
@@ -24,14 +38,20 @@ export default async function setup(): Promise<void> {
   for (const name of ["package.json", "node_modules", "presets", "schemas", "transforms"]) {
     symlinkSync(path.join(ROOT, name), path.join(FOLDER, name));
   }
-  const dist = path.join(FOLDER, "dist");
-  for (const [name, file] of Object.entries(HELPERS)) {
+  for (const file of Object.values(HELPERS)) {
     const entry = path.join(import.meta.dirname, `${file}.ts`);
     const outfile = path.join(FOLDER, `${file}.js`);
     await build({ entryPoints: [entry], outfile, bundle: true, platform: "node", format: "esm" });
-    process.env[name] = outfile;
   }
   // Last: some seconds after it the process of esbuild ends, with any other build.
-  await bundleProgram(dist);
-  process.env.HOOKLINE_TEST_PROGRAM = path.join(dist, "cli/webhooks.js");
+  await bundleProgram(path.join(FOLDER, "dist"));
+}
+
+/** In milliseconds. A folder changes when a file is added or removed; `ctime` is that of this place, also of a copy. */
+function newestChange(): number {
+  const files = INPUTS.flatMap((name) => [
+    name,
+    ...globSync(`${name}/**`, { cwd: ROOT, exclude: ["**/node_modules"] }),
+  ]);
+  return Math.max(...files.map((file) => statSync(path.join(ROOT, file)).ctimeMs));
 }
