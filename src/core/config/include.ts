@@ -70,7 +70,7 @@ export function findParts(include: unknown, options: IncludeOptions): FoundParts
 }
 
 /** Whether the name of a file has the ending of a configuration. */
-export function hasPartEnding(file: string): boolean {
+function hasPartEnding(file: string): boolean {
   return ENDINGS.includes(path.extname(file));
 }
 
