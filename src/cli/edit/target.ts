@@ -10,7 +10,7 @@ import { orElse } from "../../core/shared/system/files.ts";
 import { isObject, readPath, type Segment, toObject } from "../../core/shared/json.ts";
 
 /** A file of a configuration as it is written. */
-export interface WrittenFile {
+interface WrittenFile {
   /** Absolute. */
   file: string;
   /** undefined: the file does not exist yet. */
@@ -94,7 +94,7 @@ export function whereSet(target: Target, key: readonly Segment[]): Target {
 }
 
 /** The file that has a key, the including one first. */
-export function findFileWith({ files }: Pick<Target, "files">, key: readonly Segment[]): WrittenFile | undefined {
+function findFileWith({ files }: Pick<Target, "files">, key: readonly Segment[]): WrittenFile | undefined {
   return files.find(({ written }) => readPath(written, key) !== undefined);
 }
 
@@ -104,7 +104,7 @@ export function readWritten(target: Pick<Target, "files">, key: readonly Segment
 }
 
 /** A path of the configuration, absolute; undefined: it has none. */
-export function findPath(target: Pick<Target, "files" | "env">, key: readonly Segment[]): string | undefined {
+function findPath(target: Pick<Target, "files" | "env">, key: readonly Segment[]): string | undefined {
   const found = findFileWith(target, key);
   if (!found) return undefined;
   const baseDir = path.dirname(found.file);
