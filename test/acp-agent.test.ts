@@ -8,20 +8,10 @@ import { type Service, startService } from "./support/service.ts";
 let service: Service;
 afterEach(() => service.close());
 
-test("the program keeps running between turns and ends with the service", async () => {
+test("each turn has a program of its own, which ends with it", async () => {
   await start();
   const pid = await replyTo("pid");
   expect(pid).toMatch(/^\d+$/);
-  expect(await replyTo("pid")).toBe(pid);
-  await service.hookline.close();
-  await expect.poll(() => isRunning(pid)).toBe(false);
-});
-
-test("a reload replaces the program", async () => {
-  await start();
-  const pid = await replyTo("pid");
-  expect(pid).toMatch(/^\d+$/);
-  await service.hookline.reload();
   await expect.poll(() => isRunning(pid)).toBe(false);
   expect(await replyTo("pid")).not.toBe(pid);
 });

@@ -85,6 +85,20 @@ describe("seccomp.json", () => {
   });
 });
 
+test("seccomp-agents.json allows what a sandbox of an agent needs, and nothing else that seccomp.json forbids", () => {
+  const [plain, agents]: Loose[] = ["seccomp.json", "seccomp-agents.json"].map((name) => JSON.parse(read(name)));
+  const namesOf = ({ syscalls }: Loose): string[] => syscalls[0].names;
+  expect(namesOf(plain).filter((name) => !namesOf(agents).includes(name))).toEqual([
+    "mount",
+    "pivot_root",
+    "umount",
+    "umount2",
+  ]);
+  expect(
+    agents.syscalls.flatMap(({ names, args = [] }: Loose) => args.map(({ value }: Loose) => [...names, value])),
+  ).toEqual([["unshare", 0x80]]);
+});
+
 test.runIf(has("systemd-analyze"))("systemd accepts the unit", async () => {
   // It checks that the program exists.
   const unit = read("hookline.service").replace("/usr/local/bin/webhooks", process.execPath);

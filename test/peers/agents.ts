@@ -30,7 +30,6 @@ const AGENTS: Record<string, RealAgent> = {
     version: "1.18.33",
     program: "bin/opencode.exe",
     acp: ["acp"],
-    headless: ["run", "--", "Answer what is on standard input."],
     kind: "openai-compatible",
   },
   claude: {

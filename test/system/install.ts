@@ -1,5 +1,5 @@
 /**
- * Installs Debian's Dovecot, fish, zsh, Prometheus, PostgreSQL, PgBouncer and cmark-gfm for `npm run test:system`. Only the programs:
+ * Installs Debian's Dovecot, fish, zsh, Prometheus, PostgreSQL, PgBouncer, cmark-gfm and bubblewrap for `npm run test:system`. Only the programs:
  * its services are not started, and its configuration in /etc is not used.
  */
 import { execFileSync } from "node:child_process";
@@ -18,8 +18,9 @@ const PROGRAMS = [
   "/usr/lib/postgresql",
   "/usr/sbin/pgbouncer",
   "/usr/bin/cmark-gfm",
+  "/usr/bin/bwrap",
 ];
-const PACKAGES = ["dovecot-imapd", "fish", "zsh", "prometheus", "postgresql", "pgbouncer", "cmark-gfm"];
+const PACKAGES = ["dovecot-imapd", "fish", "zsh", "prometheus", "postgresql", "pgbouncer", "cmark-gfm", "bubblewrap"];
 /** Debian's packages run it before they start a service; exit code 101 forbids it. */
 const POLICY = "/usr/sbin/policy-rc.d";
 /** Another apt may be running, and a mirror may fail for a moment. */
@@ -53,7 +54,7 @@ function installAsRoot(): void {
 function installPackage(): void {
   if (!existsSync("/usr/bin/apt-get"))
     throw new Error(
-      "there is no apt-get here: install Dovecot 2.3 with IMAP, fish, zsh, Prometheus, PostgreSQL, PgBouncer and cmark-gfm.",
+      "there is no apt-get here: install Dovecot 2.3 with IMAP, fish, zsh, Prometheus, PostgreSQL, PgBouncer, cmark-gfm and bubblewrap.",
     );
   const isOurs = !existsSync(POLICY);
   if (isOurs) writeFileSync(POLICY, "#!/bin/sh\nexit 101\n", { mode: 0o755 });

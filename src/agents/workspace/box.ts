@@ -2,8 +2,11 @@ import { execFileSync } from "node:child_process";
 import { existsSync, lstatSync, mkdirSync, readlinkSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";
 import path from "node:path";
+import { messageOf } from "../../core/errors.ts";
+import { toText } from "../../core/shared/json.ts";
 import { IS_CHECKOUT, PACKAGE_ROOT } from "../../core/shared/system/package.ts";
 import { orElse, statIfAny } from "../../core/shared/system/files.ts";
+import { createTemporaryFolder } from "../../core/shared/system/temporary-folder.ts";
 
 /** Folders as the program in the box sees them. */
 export const BOX = { work: "/work", home: "/home/agent", tmp: "/tmp", files: "/files" } as const;
@@ -74,8 +77,8 @@ export interface Box {
   folders: { work: string; home: string; tmp: string; files: string; own: string };
   /** Whether `/work` is a folder of the operator's, and read-only. */
   isWorkReadOnly: boolean;
-  /** Further files and folders that can be read, at their own paths. */
-  readable: readonly string[];
+  /** Further files and folders that can be read, by their path in the box. */
+  readable: ReadonlyMap<string, string>;
   /** The program and its arguments, with paths as they are in the box. */
   command: readonly string[];
   /** The socket of the relay. */
@@ -87,8 +90,8 @@ export interface Box {
 /** The command that runs a program in a box. Makes what the mounts need in the turn's own folders. */
 export function toBoxCommand(box: Box, bwrap: string, confinement = CONFINEMENT): string[] {
   const { folders, isWorkReadOnly, command, relay, homeFiles = {} } = box;
-  const readable = [...new Set(box.readable)].filter((file) => !isOfSystem(file));
-  for (const file of readable) if (isInside(file, BOX.home)) clearWay(folders.home, path.relative(BOX.home, file));
+  const readable = [...box.readable].filter(([, file]) => !isOfSystem(file) && existsSync(file));
+  for (const [to] of readable) if (isInside(to, BOX.home)) clearWay(folders.home, path.relative(BOX.home, to));
   const mounts = [
     ...writeOwnEtc(folders.own).map(([from, to]) => ["--ro-bind", from, to]),
     ...(isOfSystem(NODE) ? [] : [["--ro-bind", NODE, NODE_IN_BOX]]),
@@ -99,7 +102,7 @@ export function toBoxCommand(box: Box, bwrap: string, confinement = CONFINEMENT)
     ["--bind", folders.home, BOX.home],
     ["--bind", folders.tmp, BOX.tmp],
     ["--ro-bind", folders.files, BOX.files],
-    ...readable.map(mountReadOnly),
+    ...readable.map(([to, file]) => ["--ro-bind", file, to]),
     // Later than all that can be read, which might hold another one.
     ["--proc", "/proc"],
     ...(relay === undefined
@@ -124,6 +127,27 @@ export function toBoxCommand(box: Box, bwrap: string, confinement = CONFINEMENT)
     ...(relay === undefined ? [] : init),
     ...command,
   ];
+}
+
+/** Makes an empty box. Returns the reason if it cannot be made. */
+export function tryBox(): string | undefined {
+  const box = findBox();
+  if ("problem" in box) return box.problem;
+  const folder = createTemporaryFolder();
+  try {
+    const names = ["work", "home", "tmp", "files", "own"] as const;
+    const [work, home, tmp, files, own] = names.map((name) => path.join(folder, name));
+    const folders = { work: work!, home: home!, tmp: tmp!, files: files!, own: own! };
+    for (const one of Object.values(folders)) mkdirSync(one);
+    const empty = { folders, isWorkReadOnly: false, readable: new Map<string, string>(), command: ["/bin/true"] };
+    const [program = "", ...args] = toBoxCommand(empty, box.bwrap);
+    execFileSync(program, args, { stdio: ["ignore", "ignore", "pipe"], encoding: "utf8", env: {} });
+    return undefined;
+  } catch (error) {
+    return toText(error instanceof Error && "stderr" in error ? error.stderr : "").trim() || messageOf(error);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
 }
 
 /** `/bin` and its like are links into `/usr` on most systems. */
@@ -164,8 +188,8 @@ const NODE_IN_BOX = isOfSystem(NODE) ? NODE : "/opt/node/bin/node";
 export interface Program {
   /** The paths are those in the box. */
   command: string[];
-  /** Files and folders that it needs, and that are not there otherwise. */
-  readable: string[];
+  /** Files and folders that it needs, and that are not there otherwise, by their path in the box. */
+  readable: Map<string, string>;
   /** For `PATH`, as in the box. */
   path: string;
 }
@@ -179,24 +203,33 @@ export function locateProgram(
   { cwd, search = "", own }: { cwd: string; search?: string; own: readonly string[] },
 ): Program {
   const file = findProgram(written, cwd, search);
-  const real = realpathSync(file);
-  const readable = args.flatMap((arg) => toFileArgument(arg) ?? []).map((arg) => outermostModules(arg) ?? arg);
-  const { program, more } = placeProgram(file, real, own);
+  const { program, shown } = placeProgram(file, realpathSync(file), own);
+  const files = args.flatMap((arg) => toFileArgument(arg) ?? []).map((arg) => outermostModules(arg) ?? arg);
   const folders = [path.dirname(program), path.dirname(NODE_IN_BOX), "/usr/local/bin", "/usr/bin", "/bin"];
   return {
-    command: [program, ...args],
-    readable: [...more, ...readable],
+    command: [program, ...args.map(placeArgument)],
+    readable: new Map([...shown, ...files].map((one) => [toPlace(one), one])),
     path: [...new Set(folders)].join(path.delimiter),
   };
 }
 
-function placeProgram(file: string, real: string, own: readonly string[]): { program: string; more: string[] } {
-  if (real === NODE) return { program: NODE_IN_BOX, more: [] };
-  if (isOfSystem(file) && isOfSystem(real)) return { program: file, more: [] };
+function placeProgram(file: string, real: string, own: readonly string[]): { program: string; shown: string[] } {
+  if (real === NODE) return { program: NODE_IN_BOX, shown: [] };
+  if (isOfSystem(file) && isOfSystem(real)) return { program: file, shown: [] };
   const folder = outermostModules(real) ?? path.dirname(real);
   const isOpen = ![...own, homedir()].some((one) => isInside(toRealPath(one), folder));
   const shown = isOpen ? folder : real;
-  return { program: isInside(file, shown) ? file : real, more: [shown] };
+  return { program: toPlace(isInside(file, shown) ? file : real), shown: [shown] };
+}
+
+function placeArgument(arg: string): string {
+  const file = toFileArgument(arg);
+  return file === undefined ? arg : arg.slice(0, -file.length) + toPlace(file);
+}
+
+/** The path in the box: its own, unless it is in a folder that the program writes. */
+function toPlace(file: string): string {
+  return [BOX.work, BOX.home].some((folder) => isInside(file, folder)) ? `/opt/agent${file}` : file;
 }
 
 function findProgram(written: string, cwd: string, search: string): string {

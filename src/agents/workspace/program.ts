@@ -153,7 +153,7 @@ export function preparePrograms(
           own: folders.own,
         },
         isWorkReadOnly,
-        readable: [...read, ...located.readable],
+        readable: new Map([...read.map((file): [string, string] => [file, file]), ...located.readable]),
         command: located.command,
         relay: relay?.socket,
         homeFiles: agentModel && agent.files?.(agentModel),

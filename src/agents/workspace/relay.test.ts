@@ -9,7 +9,7 @@ import { anthropic, openai, openaiCompatible } from "../ai-sdk.ts";
 import { type Relay, type RelayOptions, startRelay } from "./relay.ts";
 
 const KEY = "sk-secret-of-the-service";
-const onLinux = describe.runIf(process.platform === "linux");
+const isLinux = process.platform === "linux";
 
 interface Asked {
   url: string;
@@ -47,7 +47,7 @@ afterAll(() => {
   rmSync(folder, { recursive: true });
 });
 
-onLinux("the model", () => {
+describe.runIf(isLinux)("the model", () => {
   test.each([
     ["openai", "chat/completions", { authorization: `Bearer ${KEY}` }],
     ["openai", "responses", { authorization: `Bearer ${KEY}` }],
@@ -75,7 +75,7 @@ onLinux("the model", () => {
     ["POST", "/model/v1/responses/"],
     ["GET", "/"],
     ["POST", "/mcp"],
-    // It does not speak this.
+    // A format that the provider does not speak.
     ["POST", "/model/v1/messages"],
   ])("nothing else is forwarded: %s %s", async (method, target) => {
     await open({ kind: "openai" });
@@ -209,7 +209,7 @@ onLinux("the model", () => {
   });
 });
 
-onLinux("hosts", () => {
+describe.runIf(isLinux)("hosts", () => {
   test.each([
     ["example.com:443", "93.184.216.34", 200],
     ["EXAMPLE.com.:443", "93.184.216.34", 200],

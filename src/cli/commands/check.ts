@@ -17,6 +17,7 @@ import { trimSlashes } from "../../core/shared/text/text.ts";
 import { toScheduleHook } from "../../core/types.ts";
 import { toPrintable } from "../../core/telemetry/log.ts";
 import { addConfigOptions, addServiceOptions, type ConfigFlags, EXIT_CODES } from "../command.ts";
+import { describePrograms } from "./agents.ts";
 import { askPooler } from "./doctor-machine.ts";
 import { listConfigFiles } from "../edit/target.ts";
 import { locateConfig, tryRuntime } from "../context.ts";
@@ -64,7 +65,13 @@ async function check(flags: CheckFlags, io: CliIo): Promise<void> {
     print(io, `${config.file} is valid (${formatCount(mappings.length, "mapping")}${names})`);
     const schedules = toScheduleViews(config, Date.now()).map((schedule) => `schedule: ${describeSchedule(schedule)}`);
     const modules = runtime?.modules.map((cost) => toPrintable(`transform: ${formatModule(cost)}`)) ?? [];
-    const facts = [...describeParts(config), ...describeModelCalls(config), ...schedules, ...modules];
+    const facts = [
+      ...describeParts(config),
+      ...describeModelCalls(config),
+      ...describePrograms(config),
+      ...schedules,
+      ...modules,
+    ];
     print(io, ...facts, ...formatAuthority(findAuthority(runtime)));
   } else printError(io, `${formatCount(warnings.length, "warning")}, which --strict does not allow.`);
 }

@@ -21,6 +21,7 @@ import { locateConfig, tryRuntime } from "../context.ts";
 import { formatCount } from "../format.ts";
 import { type CliIo, print, printJson, style } from "../io.ts";
 import { type Configured, connectStored, findRegistrar, type Registrar } from "../setup/sender.ts";
+import { checkPrograms } from "./agents.ts";
 import { findAuthority, formatAuthority } from "./check.ts";
 import {
   checkDisk,
@@ -62,6 +63,7 @@ async function diagnose({ config: flag, json }: ConfigFlags, io: CliIo): Promise
     ...(config && !config.store.postgres ? [checkJournal(config.store.path)] : []),
     await checkWatcher(path.dirname(file)),
     await checkSandbox(),
+    ...(config ? await checkPrograms(config) : []),
     ...(read
       ? (await Promise.all([checkRemote(read.config), checkSenders(read), checkSkippedPlaces(read.config)])).flat()
       : []),
