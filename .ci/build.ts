@@ -12,7 +12,7 @@ const OCTOKIT_TYPES = "node_modules/@octokit/webhooks-types/schema.d.ts";
 const dist = path.join(root, "dist");
 rmSync(dist, { recursive: true, force: true });
 execFileSync("tsc", ["-p", path.join(root, ".ci/tsconfig.build.json")], { stdio: "inherit" });
-removePrivateDeclarations(["index.d.ts", "contracts/index.d.ts"]);
+removePrivateDeclarations(["index.d.ts", "contracts/index.d.ts", "service/testing.d.ts"]);
 copyFileSync(path.join(root, ".ci/sandbox-globals.d.ts"), path.join(dist, "globals.d.ts"));
 const libraries = readLibraries([...(await buildPage()), ...(await bundleProgram(dist)), OCTOKIT_TYPES]);
 writeLicenses(libraries);

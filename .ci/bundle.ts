@@ -25,6 +25,7 @@ export async function bundleProgram(dist: string): Promise<string[]> {
       "src/index.ts",
       "src/contracts/index.ts",
       "src/cli/webhooks.ts",
+      "src/service/testing.ts",
       "src/stores/sqlite/search-worker.ts",
       "src/agents/workspace/box-init.ts",
     ],

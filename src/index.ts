@@ -71,8 +71,12 @@ export type {
 export type { ActionOverride, MappingInput, UserConfig } from "./core/config/schema/generated.ts";
 export type { CallContext, CallDescription, CallResult, ToolCall, ToolSet } from "./core/ports/tool-set.ts";
 export type {
+  Known,
+  Module,
   PresetPayload,
+  Register,
   Transform,
+  TransformAction,
   TransformInput,
   TransformResult,
   TransformState,

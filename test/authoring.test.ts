@@ -34,7 +34,7 @@ describe("webhooks transform new", () => {
   test("writes no types that would hide those of an installed package", async () => {
     write("node_modules/hookline/package.json", "{}");
     expect((await webhooks("transform", "new", "status")).code).toBe(0);
-    expect(readdirSync(path.join(folder, "transforms"))).toEqual(["status.samples", "status.ts", "tsconfig.json"]);
+    expect(read("transforms/hookline.d.ts")).toMatch(/^\/\/ .*\n\nexport \{\};\n\ndeclare module "hookline" \{\n {2}interface Register \{/);
   });
 
   test("adds the mapping to the configuration, whose comments stay, unless it is only to be printed", async () => {
@@ -61,7 +61,7 @@ describe("webhooks transform new", () => {
     expect({ code, stdout }).toMatchObject({ code: 0, stdout: expect.stringContaining("webhooks test shop --update") });
     expect(read("transforms/shop.ts")).toContain(
       [
-        "interface Payload {",
+        "export interface Payload {",
         "  id?: number;",
         "  items?: {",
         "    a?: string;",

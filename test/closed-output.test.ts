@@ -121,6 +121,7 @@ test("every command either changes or judges something, or is known to only prin
       "diff",
       "test",
       "transform new",
+      "types",
       "presets enable",
       "presets disable",
       "presets verify",

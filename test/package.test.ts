@@ -1,6 +1,6 @@
 /** The package: its exports, its files, and that the build runs. */
 import { execFile, execFileSync } from "node:child_process";
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { promisify } from "node:util";
@@ -51,12 +51,15 @@ test("exports these names, from the source and from the package", async () => {
   expect(Object.keys(source).toSorted()).toEqual(names);
   const built: object = await import(path.join(installed, "dist/index.js"));
   expect(Object.keys(built).toSorted()).toEqual(names);
+  const testing: object = await import(path.join(installed, "dist/service/testing.js"));
+  expect(Object.keys(testing).toSorted()).toEqual(["closeSandbox", "createInput", "runTransform"]);
 });
 
 test("has the types that public-types.txt shows", async () => {
   const hookline = describeTypes(path.join(installed, "dist/index.d.ts"));
   const contracts = describeTypes(path.join(installed, "dist/contracts/index.d.ts"));
-  const text = `// hookline\n\n${hookline}\n\n// hookline/contracts\n\n${contracts}\n`;
+  const testing = describeTypes(path.join(installed, "dist/service/testing.d.ts"));
+  const text = `// hookline\n\n${hookline}\n\n// hookline/contracts\n\n${contracts}\n\n// hookline/testing\n\n${testing}\n`;
   await expect(text).toMatchFileSnapshot("public-types.txt");
 });
 
@@ -74,7 +77,8 @@ test("its types compile with all library checks, and without those of Node", asy
   mkdirSync(project);
   const compilerOptions = { module: "nodenext", strict: true, noEmit: true, types: [], skipLibCheck: false };
   writeFileSync(path.join(project, "tsconfig.json"), JSON.stringify({ compilerOptions }));
-  writeFileSync(path.join(project, "use.ts"), 'export * from "hookline";\nexport * from "hookline/contracts";\n');
+  const entries = ["hookline", "hookline/contracts", "hookline/testing"];
+  writeFileSync(path.join(project, "use.ts"), entries.map((entry) => `export * from "${entry}";\n`).join(""));
   writeFileSync(path.join(project, "transform.ts"), TYPED);
   const { stdout } = await runIn(project, process.execPath, [path.join(root, "node_modules/typescript/bin/tsc")]);
   expect(stdout).toBe("");
@@ -99,6 +103,33 @@ test("in a project with the package, the first transforms compile with the compi
   const tsc = path.join(root, "node_modules/typescript/bin/tsc");
   expect(await runIn(project, process.execPath, [tsc, "-p", "transforms"])).toMatchObject({ code: 0, stdout: "" });
 });
+
+test("the guide Tests and CI is a pipeline that passes, with this package and TypeScript alone", async () => {
+  const project = path.join(home, "guide");
+  const page = readFileSync(path.join(root, "docs/guide/tests-and-ci.md"), "utf8");
+  for (const [, file = "", text = ""] of page.matchAll(/^```\S+ (\S+)\n(.*?)^```$/gms)) {
+    mkdirSync(path.dirname(path.join(project, file)), { recursive: true });
+    writeFileSync(path.join(project, file), text);
+  }
+  mkdirSync(path.join(project, "node_modules"));
+  symlinkSync(path.join(root, "node_modules/typescript"), path.join(project, "node_modules/typescript"));
+  const written = Array.from(page.matchAll(/^npx hookline (?:types|.* --update).*$/gm), ([line]) => line);
+  const steps = Array.from(page.matchAll(/^ +- run: (.*)$/gm), ([, line = ""]) => line);
+  const commands = [...written, ...steps.filter((line) => line !== "npm ci")];
+  expect(commands).toHaveLength(5);
+  for (const line of commands) {
+    const shell = line.replace("npx hookline", `node ${command}`);
+    const env = { PATH: `${path.dirname(process.execPath)}:${process.env["PATH"]}` };
+    expect(await runIn(project, "sh", ["-c", shell], { env })).toMatchObject({ code: 0 });
+  }
+  // A mistake is found where the pipeline looks for it.
+  const module = path.join(project, "transforms/ci.ts");
+  writeFileSync(module, readFileSync(module, "utf8").replace("state.get(payload.job)", "state.get(payload.jop)"));
+  const found = await runIn(project, process.execPath, [command, ...CHECK]);
+  expect(found).toMatchObject({ code: 1, stderr: expect.stringContaining("Property 'jop' does not exist") });
+});
+
+const CHECK = ["check", "--strict", "--types", "--env-file", ".env.example"];
 
 test("a globally installed command writes a transform that finds the types of the presets", async () => {
   const elsewhere = mkdtempSync(path.join(tmpdir(), "hookline-global-"));

@@ -79,6 +79,8 @@ describe("webhooks transform new --preset", () => {
     expect([code, stdout]).toEqual([0, expect.stringContaining("Added to hooks.presets[0].with.transform")]);
     expect(read("webhooks.json5")).toMatch(/\/\/ mine\n[^]*module: "review\.ts"/);
     expect(read("transforms/review.ts")).toContain('import type { GitHub } from "hookline/presets";');
+    expect(read("transforms/review.ts")).toContain("export type Payload = Known<GitHub>;");
+    expect(read("transforms/hookline.d.ts")).toContain('payload: import("./review.ts").Payload;');
     expect(await compile()).toMatchObject({ code: 0, stdout: "" });
     expect(await webhooks("test", "review", "--update")).toMatchObject({ code: 0 });
     const expected = JSON.parse(read("transforms/review.samples/pull-request-opened.expected.json"));

@@ -31,6 +31,7 @@ import { addInit } from "./setup/init.ts";
 import { addPresets } from "./setup/presets.ts";
 import { addToken } from "./setup/token.ts";
 import { addTransform } from "./setup/transform.ts";
+import { addTypes } from "./setup/types.ts";
 
 /** In the order of the help. */
 const COMMANDS = [
@@ -44,6 +45,7 @@ const COMMANDS = [
   addDiff,
   addTest,
   addTransform,
+  addTypes,
   addInfer,
   addPresets,
   addToken,

@@ -12,6 +12,7 @@ const EXAMPLES: Record<string, string> = {
   diff: "webhooks diff --config new.json5 --since 7d --fail-on failing",
   test: "webhooks test ci --update ci/failed",
   "transform new": "webhooks transform new ci --from-event last",
+  types: "webhooks types --env-file .env.example",
   infer: "webhooks infer ci --since 30d --only schema > schemas/ci.json",
   "presets list": "webhooks presets list",
   "presets show": "webhooks presets show github",

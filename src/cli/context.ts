@@ -5,6 +5,7 @@ import { makeTempDir } from "../core/shared/system/temporary-folder.ts";
 import { listItems, readTarget } from "./edit/target.ts";
 import { findConfigFile, type ReadConfig, resolveUserConfig } from "../core/config/load.ts";
 import { builtInDrivers, readConfig } from "../service/drivers.ts";
+import type { ResolvedConfig } from "../core/config/resolved-config.ts";
 import { loadPlugins } from "../core/config/plugins.ts";
 import type { PresetSearch } from "../core/config/presets/file.ts";
 import { ConfigError, type ConfigProblem, messageOf, toSentence } from "../core/errors.ts";
@@ -35,9 +36,14 @@ export function locateNewConfig(flag: string | undefined, io: CliIo, name = "web
 /** The absolute folder of the transforms: by the flag, the configuration, or the default. */
 export async function locateTransforms(flags: { dir?: string; config?: string }, io: CliIo): Promise<string> {
   if (flags.dir !== undefined) return path.resolve(io.cwd, flags.dir);
-  const file = locateAnyConfig(flags.config, io);
-  if (file === undefined) return resolveUserConfig({}, { baseDir: io.cwd }).hooks.transformsDir;
-  return (await readConfig(file, io.env)).config.hooks.transformsDir;
+  return (await readAnyConfig(flags.config, io)).hooks.transformsDir;
+}
+
+/** The configuration, or the defaults if there is none yet. */
+export async function readAnyConfig(flag: string | undefined, io: CliIo): Promise<ResolvedConfig> {
+  const file = locateAnyConfig(flag, io);
+  if (file === undefined) return resolveUserConfig({}, { baseDir: io.cwd });
+  return (await readConfig(file, io.env)).config;
 }
 
 /** Where a command finds presets: below the current folder, in the package, and in plugins of the configuration. */

@@ -1,7 +1,7 @@
 import type { Transform, TransformResult } from "hookline";
 
 /** The part of the body that this transform reads. It comes from outside: any field may be missing. */
-interface Payload {
+export interface Payload {
   service?: string;
   status?: string;
   detail?: string;

@@ -22,6 +22,8 @@ import { askPooler } from "./doctor-machine.ts";
 import { listConfigFiles } from "../edit/target.ts";
 import { locateConfig, tryRuntime } from "../context.ts";
 import { formatCount, formatDuration, formatFacts, formatModule } from "../format.ts";
+import { listTransformFolders } from "../setup/module-types.ts";
+import { findStaleTypes } from "../setup/types.ts";
 import { type CliIo, print, printError, printJson, printWarnings, style } from "../io.ts";
 import { addAnswer, type OperatorClient } from "../operator-client.ts";
 
@@ -32,7 +34,11 @@ export function addCheck(program: Command, io: CliIo): void {
   )
     .description("Load and compile the configuration, and print all problems. Exits 1 if there is one.")
     .option("--strict", "exit 1 on a warning too", false)
-    .option("--types", "check the types of the transforms too, with the project's own TypeScript", false)
+    .option(
+      "--types",
+      "check the types of the transforms too, with the project's own TypeScript, and that hookline.d.ts is current",
+      false,
+    )
     .action((flags: CheckFlags) => check(flags, io));
 }
 
@@ -45,7 +51,10 @@ async function check(flags: CheckFlags, io: CliIo): Promise<void> {
   const { runtime, problems } = await tryRuntime(flags.config, io);
   const { config } = runtime ?? {};
   const warnings = [...(runtime?.warnings ?? []), ...(config ? await checkPooler(config) : [])];
-  if (config && flags.types) problems.push(...(await checkTypes(config.hooks.transformsDir, config.baseDir)));
+  if (config && flags.types) {
+    warnings.push(...findStaleTypes(config));
+    problems.push(...(await checkTypes(config)));
+  }
   if (config) problems.push(...checkStateFolder(config));
   const mappings = config?.hooks.mappings.map(({ id }) => id) ?? [];
   const isOk = problems.length === 0 && !(flags.strict && warnings.length > 0);
@@ -111,17 +120,28 @@ function checkStateFolder({ store, file }: ResolvedConfig): ConfigProblem[] {
 
 const MAX_OUTPUT = 16 * 1024 * 1024;
 
-/** Checks the types of the transforms in a folder with the TypeScript that is installed in the project. */
-async function checkTypes(folder: string, projectDir: string): Promise<ConfigProblem[]> {
-  const compiler = findCompiler(projectDir);
+/** Checks the types of the transforms with the TypeScript that is installed in the project. */
+async function checkTypes(config: ResolvedConfig): Promise<ConfigProblem[]> {
+  const { baseDir, hooks } = config;
+  const compiler = findCompiler(baseDir);
   if (compiler === undefined) {
-    const message = `There is no TypeScript in ${projectDir}, which --types needs: npm install --save-dev typescript`;
+    const message = `There is no TypeScript in ${baseDir}, which --types needs: npm install --save-dev typescript`;
     return [{ message }];
   }
-  const project = [folder, projectDir].map((dir) => path.join(dir, "tsconfig.json")).find((file) => existsSync(file));
-  if (project === undefined) {
-    return [{ message: `There is no tsconfig.json in ${folder}: \`webhooks init\` writes one.` }];
+  const folders = listTransformFolders(config);
+  const projects = (folders.length > 0 ? folders : [hooks.transformsDir]).map((folder) =>
+    [folder, baseDir].map((dir) => path.join(dir, "tsconfig.json")).find((file) => existsSync(file)),
+  );
+  if (projects.includes(undefined)) {
+    return [{ message: `There is no tsconfig.json in ${hooks.transformsDir}: \`webhooks init\` writes one.` }];
   }
+  const problems: ConfigProblem[] = [];
+  for (const project of new Set(projects))
+    if (project !== undefined) problems.push(...(await compile(compiler, project)));
+  return problems;
+}
+
+async function compile(compiler: string, project: string): Promise<ConfigProblem[]> {
   const cwd = path.dirname(project);
   const args = [compiler, "-p", project, "--noEmit", "--pretty", "false"];
   const { stdout } = await promisify(execFile)(process.execPath, args, { cwd, maxBuffer: MAX_OUTPUT }).catch(

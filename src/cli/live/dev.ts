@@ -6,8 +6,10 @@ import type { Command } from "commander";
 import type { HooklineService } from "../../service/hookline.ts";
 import { describeError, UsageError } from "../command.ts";
 import { locateConfig } from "../context.ts";
-import { clearScreen, type CliIo, print, style, wrap } from "../io.ts";
+import type { Runtime } from "../../core/ports/runtime.ts";
+import { clearScreen, type CliIo, print, printWarnings, style, wrap } from "../io.ts";
 import { saveSample } from "../samples/save.ts";
+import { updateTypes } from "../setup/types.ts";
 import { addServeOptions, serve, type ServeFlags } from "./serve.ts";
 import type { ServeOptions } from "./service.ts";
 import type { LiveView } from "./view.ts";
@@ -43,24 +45,35 @@ async function develop({ json, tunnel, register, ...flags }: DevFlags, io: CliIo
   const show = json ? "json" : "lines";
   const onListening: ServeOptions["onListening"] = (service, view, url) =>
     followActions({ service, view, url, flags, io }, json);
+  const onRuntime: ServeOptions["onRuntime"] = (runtime) => keepTypes(runtime, io);
   if (tunnel === undefined) {
     if (register)
       throw new UsageError(
         "--register needs --tunnel. `webhooks presets enable --register` registers one preset for good.",
       );
-    return serve(flags, io, { show, onListening });
+    return serve(flags, io, { show, onListening, onRuntime });
   }
   const { serveWithTunnel } = await import("./dev-tunnel.ts");
   await serveWithTunnel({ file, program: tunnel === true ? "cloudflared" : tunnel, register }, io, (hooksUrl, opened) =>
     serve(flags, io, {
       show,
       hooksUrl,
+      onRuntime,
       onListening(service, view, url) {
         opened(service);
         return onListening(service, view, url);
       },
     }),
   );
+}
+
+/** The types that an editor shows are those of the configuration that is served. */
+function keepTypes({ config }: Runtime, io: CliIo): void {
+  try {
+    updateTypes(config);
+  } catch (error) {
+    printWarnings(io, [describeError(error)]);
+  }
 }
 
 interface Session {

@@ -21,6 +21,8 @@ export interface ServeOptions {
   hooksUrl?: string;
   /** Called once it listens; the result, before it stops. */
   onListening?(service: HooklineService, view: LiveView, url: string): () => void;
+  /** Called with each runtime that is served. */
+  onRuntime?(runtime: Runtime): void;
 }
 
 export async function runService(
@@ -29,7 +31,7 @@ export async function runService(
   io: CliIo,
   options: ServeOptions,
 ): Promise<void> {
-  const { show = io.stdout.isTTY ? "lines" : undefined, hooksUrl, onListening } = options;
+  const { show = io.stdout.isTTY ? "lines" : undefined, hooksUrl, onListening, onRuntime } = options;
   const json = show === "json";
   const view: LiveView | undefined = show && createLiveView({ io, read: (id) => hookline.event(id), json });
   const stop = io.stopSignal();
@@ -44,7 +46,10 @@ export async function runService(
     show:
       view &&
       (async (stream) => {
-        for await (const message of readMessages(stream)) view.take(message);
+        for await (const message of readMessages(stream)) {
+          view.take(message);
+          if (message.name === "reload") onRuntime?.(hookline.runtime());
+        }
         await view.close();
       }),
     pool: io.pool,
@@ -62,6 +67,7 @@ export async function runService(
       print(io, ...about.flatMap((line) => wrapWords(io, line, " ".repeat(10))));
       print(io, `Listening on ${url}`, ...otherUrls(hookline.runtime().config.gateway.host, url));
     }
+    onRuntime?.(hookline.runtime());
     io.onHangup?.(() => void hookline.reload("SIGHUP").catch(() => undefined));
     stopListening = view && onListening?.(hookline, view, url);
     await stopped;

@@ -60,8 +60,13 @@ function fieldOf({ fields }: Shape, name: string): Shape {
 
 /** The TypeScript type: an interface if the values are objects. A field is optional unless many values all have it. */
 export function toDeclaration(name: string, shape: Shape): string {
-  const type = toType(shape, { isDocumented: false }, "");
+  const type = toClosedType(shape);
   return type.startsWith("{") && type.endsWith("}") ? `interface ${name} ${type}` : `type ${name} = ${type};`;
+}
+
+/** A type with the fields that the values have, and no others. */
+export function toClosedType(shape: Shape, indent = ""): string {
+  return toType(shape, { isDocumented: false }, indent);
 }
 
 /** A type of values that are examples of what their sender documents: what all of them have is required, and more may come. */

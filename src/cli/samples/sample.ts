@@ -12,7 +12,8 @@ import { runTrial } from "../../operator/trial.ts";
 import type { Runtime } from "../../core/ports/runtime.ts";
 import { parseExact } from "../../core/shared/exact-json.ts";
 import { isObject, readPath } from "../../core/shared/json.ts";
-import { listSampleNames } from "../../core/shared/system/samples.ts";
+import { orElse } from "../../core/shared/system/files.ts";
+import { DEFAULT_TIME, listSampleNames } from "../../core/shared/system/samples.ts";
 import { didYouMean } from "../../core/shared/text/text.ts";
 import type { TransformRunner } from "../../core/transforms/runner.ts";
 import type { LogLine } from "../../core/types.ts";
@@ -131,9 +132,6 @@ export async function runSample({ file }: Sample, options: RunOptions): Promise<
   return { kind: "updated", log, durationMs };
 }
 
-/** A sample gives the same result tomorrow: its request arrives at this time, unless it names another. */
-const DEFAULT_TIME = "2026-01-05T09:00:00.000Z";
-
 /** The part of a sample's request beside its body. Throws a `ConfigError` if the file is not as expected. */
 export function readRequest(file: string): { headers: unknown; query: unknown; receivedAt: number } {
   const value = readIfPresent(file) ?? {};
@@ -214,6 +212,13 @@ function withoutDefaults(action: object): object {
 function orderOf(field: string): number {
   const index = ORDER.indexOf(field);
   return index === -1 ? ORDER.length : index;
+}
+
+/** The payloads of the samples in a folder, without those that cannot be read. Long numbers keep their text (`ExactNumber`). */
+export function readPayloads(folder: string): unknown[] {
+  return listSamples(folder).flatMap(({ file }) =>
+    orElse([], () => [parseExact(readFileSync(`${file}.json`, "utf8"))]),
+  );
 }
 
 export interface PresetSample extends Sample {

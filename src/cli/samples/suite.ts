@@ -148,6 +148,7 @@ async function readMapping(
   const given = source === undefined ? {} : requireMapping(source, file);
   const mapping: MappingInput = {
     id: name,
+    ...(target?.files.some(({ written }) => keepsState(written, module)) && { state: true }),
     ...given,
     match: { path: name, ...given.match },
     transform: { ...given.transform, module },
@@ -181,6 +182,13 @@ function toHookOf(mapping: Record<string, unknown>): string {
 
 /** With one of these a transform has a base, or its own kind of event. */
 const BASES = ["messageTemplate", "textTemplate", "forEach", "schedule"];
+
+/** Whether a mapping of the configuration that calls the module has a state. It begins empty for each sample. */
+function keepsState(written: unknown, module: string): boolean {
+  return toObjects(readPath(written, ["hooks", "mappings"])).some(
+    (mapping) => readPath(mapping, ["transform", "module"]) === module && mapping["state"] !== undefined,
+  );
+}
 
 /** The uses of presets for a hook, or with its module. A sample needs no secret. */
 function findPresetUses(written: unknown, { hook, module }: { hook: string; module: string | undefined }): object[] {

@@ -20,7 +20,8 @@ import { toCommand } from "../../core/shared/text/command.ts";
 import { confirmWrite, openTerminal, readPlan, runChange, showChange } from "./change.ts";
 import { type Answers, askAnswers } from "./init-answers.ts";
 import { askOptions, toUrl } from "./presets.ts";
-import { EXAMPLE, readTemplate, writeEditorFiles, writeFirstConfig, writeVscode } from "./templates.ts";
+import { writeEditorFiles, writeVscode } from "./editor-files.ts";
+import { EXAMPLE, readTemplate, writeFirstConfig } from "./templates.ts";
 import type { Terminal } from "./terminal.ts";
 
 interface InitFlags {
@@ -92,7 +93,7 @@ async function writeProject(flags: InitFlags, io: CliIo, terminal: Terminal | un
   if (isChanged && !isNew && !flags.json) print(io, showChange(plan));
   if (isChanged && !isNew) await confirmWrite(plan.file, flags, io);
   writePlan(plan);
-  const editor = writeEditorFiles(transformsDir);
+  const editor = writeEditorFiles(transformsDir, config);
   const folder = path.dirname(plan.file);
   const vscode = flags.vscode ? writeVscode(folder, locateSchema(folder)) : { written: [], kept: [] };
   const written = [

@@ -1,72 +1,11 @@
-import { existsSync, globSync, readFileSync } from "node:fs";
+import { globSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { type Change, editConfig } from "../edit/edit-config.ts";
 import { isYaml, parseSource } from "../../core/config/parse/source.ts";
-import { replaceFile } from "../../core/shared/system/files.ts";
 import { PACKAGE_ROOT } from "../../core/shared/system/package.ts";
 import { type Shape, toDeclaration } from "../reading/shape.ts";
 
-const TRANSFORMS = path.join(PACKAGE_ROOT, "transforms");
-
-/** With these two files an editor completes a transform with nothing installed. */
-const TYPES = "hookline.d.ts";
-const COMPILER_OPTIONS = "tsconfig.json";
-
-/**
- * Writes what an editor needs into the folder of the transforms: types, which belong to this version and are needed without the package, and compiler options,
- * which belong to the user if they exist. Gives the absolute paths of the files that were written and of those that were not.
- */
-export function writeEditorFiles(folder: string, usesPresets = false): { written: string[]; kept: string[] } {
-  const written: string[] = [];
-  const kept: string[] = [];
-  // The file would hide the types of a package that is installed.
-  const isInstalled = isPackageInstalled(folder);
-  const toOptions = (file: string, before: string | undefined, template: string): string => {
-    if (isInstalled) return before ?? addGlobals(file, template);
-    return usesPresets ? mapPresetTypes(file, before ?? template) : (before ?? template);
-  };
-  for (const name of isInstalled ? [COMPILER_OPTIONS] : [TYPES, COMPILER_OPTIONS]) {
-    const file = path.join(folder, name);
-    const before = existsSync(file) ? readFileSync(file, "utf8") : undefined;
-    const template = readFileSync(path.join(TRANSFORMS, name), "utf8");
-    const text = name === COMPILER_OPTIONS ? toOptions(file, before, template) : template;
-    (before === text ? kept : written).push(file);
-    if (before !== text) replaceFile(file, text);
-  }
-  return { written, kept };
-}
-
-/** The compiler options with the globals of the sandbox, which are in no file beside the transforms then. */
-function addGlobals(file: string, text: string): string {
-  return editConfig(file, text, [{ kind: "set", path: ["compilerOptions", "types"], value: ["hookline/globals"] }]);
-}
-
-/** The compiler options with the place of the types of this installation, which is not in a `node_modules` above. */
-function mapPresetTypes(file: string, text: string): string {
-  const types = path.join(PACKAGE_ROOT, "presets/index.d.ts");
-  return editConfig(file, text, [
-    { kind: "set", path: ["compilerOptions", "paths", "hookline/presets"], value: [types] },
-  ]);
-}
-
-/** VS Code reads JSON5 as JSON with comments with a setting, and YAML with an extension. Files that exist stay as they are. */
-export function writeVscode(folder: string, schema: string): { written: string[]; kept: string[] } {
-  const fileMatch = ["json5", "jsonc", "json"].map((extension) => `/webhooks.${extension}`);
-  const settings = { "files.associations": { "*.json5": "jsonc" }, "json.schemas": [{ fileMatch, url: schema }] };
-  const written: string[] = [];
-  const kept: string[] = [];
-  for (const [name, value] of Object.entries({ settings, extensions: { recommendations: ["redhat.vscode-yaml"] } })) {
-    const file = path.join(folder, `.vscode/${name}.json`);
-    (existsSync(file) ? kept : written).push(file);
-    if (!existsSync(file)) replaceFile(file, `${JSON.stringify(value, undefined, 2)}\n`);
-  }
-  return { written, kept };
-}
-
-function isPackageInstalled(folder: string): boolean {
-  if (existsSync(path.join(folder, "node_modules/hookline/package.json"))) return true;
-  return path.dirname(folder) !== folder && isPackageInstalled(path.dirname(folder));
-}
+export const TRANSFORMS = path.join(PACKAGE_ROOT, "transforms");
 
 /** The template's own name, in the names of its files and in its samples. */
 const TEMPLATE = "template/status";
@@ -87,13 +26,13 @@ export function readTemplate(name: string): Record<string, string> {
 export function writeModule(name: string, shape: Shape, base: "message" | "text" | undefined): string {
   const declaration = declarePayload(shape);
   if (!base) {
-    return toSource(declaration, "Payload", "{ payload }", [
+    return toSource(declaration, "{ payload }", [
       "// Return null to skip a request: it is answered with 204.",
       `return { message: \`${name}: \${JSON.stringify(payload, undefined, 2)}\` };`,
     ]);
   }
   const log = 'console.log("fields", Object.keys(payload).join(", ")); // Shown with the event.';
-  return toSource(declaration, "Payload", "{ payload, base }", [
+  return toSource(declaration, "{ payload, base }", [
     "// `base` is the action without this transform. Return undefined to keep it, null to skip the request.",
     ...(shape.objects > 0 ? [log] : []),
     `return { ${base}: base.${base} };`,
@@ -109,13 +48,12 @@ export function writePresetModule(
   event: string | undefined,
   base: "message" | "text",
 ): string {
-  const isNamed = typeof payload === "string";
-  const head = isNamed ? [`import type { ${payload} } from "hookline/presets";`] : declarePayload(payload);
+  const head = typeof payload === "string" ? importPayload(payload) : declarePayload(payload);
   const others = [
     "// Other events keep the preset's action.",
     `if (event !== ${JSON.stringify(event)}) return undefined;`,
   ];
-  return toSource(head, isNamed ? payload : "Payload", "{ event, payload, base }", [
+  return toSource(head, "{ event, payload, base }", [
     ...(event === undefined ? [] : [...others, ""]),
     "// `base` is the preset's action. Return undefined to keep it, null to skip the request.",
     'console.log("fields", event, Object.keys(payload).join(", ")); // Shown with the event.',
@@ -123,20 +61,30 @@ export function writePresetModule(
   ]);
 }
 
+function importPayload(name: string): string[] {
+  return [
+    `import type { ${name} } from "hookline/presets";`,
+    "",
+    "/** What the preset's samples have. The body comes from outside; without `Known`, further fields are `unknown`. */",
+    `export type Payload = Known<${name}>;`,
+  ];
+}
+
 function declarePayload(shape: Shape): string[] {
   return [
     "",
     "/** What the samples hold. The body comes from outside: any field may be missing. */",
-    toDeclaration("Payload", shape),
+    `export ${toDeclaration("Payload", shape)}`,
   ];
 }
 
-function toSource(head: string[], type: string, input: string, body: string[]): string {
+function toSource(head: string[], input: string, body: string[]): string {
+  const known = head.some((line) => line.includes("Known<")) ? "Known, " : "";
   const lines = [
-    'import type { Transform, TransformResult } from "hookline";',
+    `import type { ${known}Transform, TransformResult } from "hookline";`,
     ...head,
     "",
-    `const transform: Transform<${type}> = (${input}): TransformResult => {`,
+    `const transform: Transform<Payload> = (${input}): TransformResult => {`,
     ...body.map((line) => line && `  ${line}`),
     "};",
     "export default transform;",

@@ -15,13 +15,14 @@ import { replaceFile } from "../../core/shared/system/files.ts";
 import { isObject, readPath, toKeyPath } from "../../core/shared/json.ts";
 import { didYouMean, trimSlashes } from "../../core/shared/text/text.ts";
 import { addItem, addServiceOptions, PART_HELP, type ServiceFlags } from "../command.ts";
-import { locateNewConfig, locateTransforms, readPayload, searchPresets } from "../context.ts";
+import { locateNewConfig, locateTransforms, readAnyConfig, readPayload, searchPresets } from "../context.ts";
 import { type CliIo, listFiles, nameCommands, print, printJson, printWarnings } from "../io.ts";
 import { createOperatorClient, readEvent } from "../operator-client.ts";
 import { addValue, createShape, type Shape } from "../reading/shape.ts";
 import { listEvents, type PresetSample, readPresetSamples } from "../samples/sample.ts";
 import { saveSample } from "../samples/save.ts";
-import { readTemplate, writeEditorFiles, writeModule, writePresetModule } from "./templates.ts";
+import { writeEditorFiles } from "./editor-files.ts";
+import { readTemplate, writeModule, writePresetModule } from "./templates.ts";
 
 interface NewFlags extends ServiceFlags {
   dir?: string;
@@ -65,8 +66,7 @@ async function newTransform(given: string, flags: NewFlags, io: CliIo): Promise<
   requireFree(folder, Object.keys(files));
 
   for (const [file, text] of Object.entries(files)) replaceFile(path.join(folder, file), text);
-  const editor = writeEditorFiles(folder, preset && isBuiltIn(preset.folder));
-  const written = [...Object.keys(files).map((file) => path.join(folder, file)), ...editor.written];
+  const written = Object.keys(files).map((file) => path.join(folder, file));
   const isThere = target.text !== undefined || flags.part !== undefined;
   const isAdded = plan !== undefined && !flags.print && flags.dir === undefined && isThere;
   if (isAdded)
@@ -79,14 +79,16 @@ async function newTransform(given: string, flags: NewFlags, io: CliIo): Promise<
     written.push(...saved.files);
     if (failure !== undefined) printWarnings(io, [`a sample has no expected action: ${failure}`]);
   }
+  const config = await readAnyConfig(flags.config, io);
+  written.push(...writeEditorFiles(folder, config, preset && isBuiltIn(preset.folder)).written);
   const test = nameCommands(
     io,
     toCommand("test", flags.dir === undefined ? name : path.relative(io.cwd, folder) || "."),
   );
   const mapping = plan && toInlineText(plan.shown);
   if (flags.json) {
-    const config = isAdded ? target.file : undefined;
-    return printJson(io, { ok: true, written, config, key: plan?.key, mapping, test });
+    const changed = isAdded ? target.file : undefined;
+    return printJson(io, { ok: true, written, config: changed, key: plan?.key, mapping, test });
   }
   const place = path.relative(io.cwd, target.file);
   print(io, "Written:", ...listFiles(io, written), "");

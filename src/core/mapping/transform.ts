@@ -65,19 +65,29 @@ async function callTransform(options: TransformDraftOptions): Promise<ActionOver
     throw error instanceof TransformError ? toHookError(error, log) : error;
   });
   appendLog(log, lines);
+  const overrides = readResult(value, log);
+  const known = ["last", SOURCE_CHANNEL, ...channelNames];
+  if (!overrides || overrides.every(({ channel }) => known.includes(toChannel(channel ?? "last")))) return overrides;
+  throw transformFailed({ message: `channel must be one of ${known.join(", ")}`, log });
+}
+
+/** The actions of a result; undefined keeps the base. Throws a `HookError` if one is not an action. */
+export function readResult(value: unknown, log: LogLine[]): ActionOverride[] | undefined {
   if (value === undefined) return undefined;
   const results: unknown[] = Array.isArray(value) ? value : [value];
-  const overrides = results.filter((one) => one !== null).map((one) => requireOverride(one, log));
-  const known = ["last", SOURCE_CHANNEL, ...channelNames];
-  if (overrides.every(({ channel }) => known.includes(toChannel(channel ?? "last")))) return overrides;
-  throw transformFailed({ message: `channel must be one of ${known.join(", ")}`, log });
+  return results.filter((one) => one !== null).map((one) => requireOverride(one, log));
 }
 
 /** How many keys of the state one call can read. */
 const MAX_READS = 8;
 
 /** Calls the transform again with each key that it reads. Only values that the last call sets count. */
-async function runWithState({ run, bundle, call, state }: TransformDraftOptions): Promise<TransformOutcome> {
+export async function runWithState({
+  run,
+  bundle,
+  call,
+  state,
+}: Pick<TransformDraftOptions, "run" | "bundle" | "call" | "state">): Promise<TransformOutcome> {
   if (!state) return run(bundle, call);
   const read = new Map<string, string | null>();
   for (;;) {

@@ -174,11 +174,11 @@ export function createReloader({ current, build, watch, replaced, refused, telem
 
   /**
    * A part of the configuration. In the folder of the transforms: modules, because a new one can change what an import means.
-   * JSON only if it was read, or if it could be what the last build did not find. Samples are not served.
+   * JSON only if it was read, or if it could be what the last build did not find. Samples and declarations are not served.
    */
   function isRelevant(file: string): boolean {
     if (parts.isPart(file)) return true;
-    if (/\.samples(\/|$)/.test(file)) return false;
+    if (/\.samples(\/|$)|\.d\.[cm]?ts$/.test(file)) return false;
     return isCode(file) && (failure !== undefined || path.extname(file) !== ".json");
   }
 
