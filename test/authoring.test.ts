@@ -34,7 +34,9 @@ describe("webhooks transform new", () => {
   test("writes no types that would hide those of an installed package", async () => {
     write("node_modules/hookline/package.json", "{}");
     expect((await webhooks("transform", "new", "status")).code).toBe(0);
-    expect(read("transforms/hookline.d.ts")).toMatch(/^\/\/ .*\n\nexport \{\};\n\ndeclare module "hookline" \{\n {2}interface Register \{/);
+    expect(read("transforms/hookline.d.ts")).toMatch(
+      /^\/\/ .*\n\nexport \{\};\n\ndeclare module "hookline" \{\n {2}interface Register \{/,
+    );
   });
 
   test("adds the mapping to the configuration, whose comments stay, unless it is only to be printed", async () => {
