@@ -12,7 +12,7 @@ import { createTemporaryFolder } from "../../core/shared/system/temporary-folder
 export const BOX = { work: "/work", home: "/home/agent", tmp: "/tmp", files: "/files" } as const;
 
 /** The port of the relay in the box. */
-export const RELAY_PORT = 8137;
+const RELAY_PORT = 8137;
 export const RELAY_URL = `http://127.0.0.1:${RELAY_PORT}`;
 
 /** The build writes the second from the first. */
@@ -253,7 +253,7 @@ function isOfSystem(file: string): boolean {
   return SYSTEM.some((folder) => isInside(file, folder));
 }
 
-export function isInside(file: string, folder: string): boolean {
+function isInside(file: string, folder: string): boolean {
   return file === folder || file.startsWith(folder === "/" ? folder : `${folder}${path.sep}`);
 }
 

@@ -90,7 +90,7 @@ async function removeTree(folder: string): Promise<void> {
 }
 
 /** Sizes in bytes, and how often they are measured. */
-export const ROOM = { free: 1_000_000_000, used: 2 * 1024 ** 3, everyMs: 5000 };
+const ROOM = { free: 1_000_000_000, used: 2 * 1024 ** 3, everyMs: 5000 };
 
 /** Calls `end` once the disk is nearly full, or the session has used its share. Returns what stops the watch. */
 export function watchRoom(folder: string, end: (error: DriverError) => void, room = ROOM): () => void {

@@ -3,7 +3,7 @@ import type { ModelFormat } from "../../core/ports/agent.ts";
 import { RELAY_URL } from "./box.ts";
 
 /** Where an agent asks its model, as the relay offers it. */
-export interface AgentModel {
+interface AgentModel {
   /** The model of the provider. */
   id: string;
   formats: readonly ModelFormat[];

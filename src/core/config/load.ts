@@ -149,7 +149,12 @@ async function checkConfig(whole: unknown, options: CheckOptions, builtIn: Drive
   config.hooks.mappings.push(...presets.mappings);
   config.hooks.reads.push(...presets.reads);
   const folderOf = (key: string): string => find(`${key}.kind`).baseDir;
-  const ownFiles = [...sources.keys(), ...read.files, path.join(options.baseDir, ".env")];
+  const ownFiles = [
+    ...(file === undefined ? [] : [file]),
+    ...sources.keys(),
+    ...read.files,
+    path.join(options.baseDir, ".env"),
+  ];
   const found = [...presets.findings, ...applyRules(config, drivers, { folderOf, ownFiles })];
   const raised = [...passable, ...ofLevel("error", found)];
   const findings = found.map((finding) => toOrigin(finding, presets.origins));

@@ -119,7 +119,7 @@ export interface ModelApi {
   hide(text: string): string;
 }
 
-export interface ModelApiRequest {
+interface ModelApiRequest {
   method: string;
   headers: Record<string, string>;
   /** JSON. */
