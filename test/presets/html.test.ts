@@ -50,7 +50,7 @@ test.each([
 });
 
 function hide(value: unknown): unknown {
-  if (typeof value === "string" && /^\{"/.test(value)) return JSON.stringify(hide(JSON.parse(value)));
+  if (typeof value === "string" && value.startsWith('{"')) return JSON.stringify(hide(JSON.parse(value)));
   if (typeof value === "string") return value.replace(HTML, (end) => `${HIDDEN}${end}`);
   if (Array.isArray(value)) return value.map(hide);
   return isObject(value) ? Object.fromEntries(Object.entries(value).map(([key, one]) => [key, hide(one)])) : value;

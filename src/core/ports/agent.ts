@@ -111,7 +111,7 @@ export type ModelFormat = "chat" | "responses" | "messages";
 export interface ModelApi {
   /** The name of the provider. */
   name: string;
-  /** What it may speak. */
+  /** The protocols that it may speak. */
   formats: readonly ModelFormat[];
   /** Sends a request with the credential of the provider. `path`: relative to its address, such as `chat/completions`. */
   send(path: string, request: ModelApiRequest): Promise<Response>;

@@ -15,7 +15,7 @@ export interface BatchState {
 }
 
 interface StoredKey {
-  /** Of the state, as it is stored. */
+  /** The name of the state, as it is stored. */
   name: string;
   key: string;
   /** undefined: it has no value. */
