@@ -56,7 +56,7 @@ const OWN_ETC: Record<string, string> = {
 };
 
 /** One switch a line: the tests leave out each, and find out what becomes possible. */
-const CONFINEMENT = [
+export const CONFINEMENT = [
   ["--unshare-user"],
   // No user namespace in this one, in which a program would have all capabilities.
   ["--disable-userns"],
