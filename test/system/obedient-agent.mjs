@@ -12,6 +12,7 @@ async function obey(prompt) {
   const [, code = "'nothing'"] = /run: (.*)/.exec(prompt) ?? [];
   const use = (name) => process.getBuiltinModule(name);
   try {
+    // oxlint-disable-next-line typescript/no-implied-eval -- It does all that it is told.
     const value = await new Function("use", "fetch", `return (async () => ${code})()`)(use, fetch);
     return typeof value === "string" ? value : JSON.stringify(value ?? null);
   } catch (error) {
