@@ -288,7 +288,7 @@ async function hideInArguments(): Promise<Outcome> {
   const order = world.model.order({ calls: [{ name: "tickets__create", arguments: { title } }] });
   await world.finish([eventId]);
   const { body } = await world.service.post("quiet", { text: order });
-  const isAsked = (text: string): boolean => text.includes("script") && text.includes("code `");
+  const isAsked = (text: string): boolean => text.includes("gpj") && text.includes("code `");
   const question = await waitFor(async () => (await world.slack.messages()).find(isAsked), "the question");
   const isShown =
     question.includes("\\u{202e}gpj.\\u{200b}script \\u{430}dmin") && !/[\u202E\u200B\u0430]/.test(question);
