@@ -21,7 +21,11 @@ export const sandboxSchema = {
       },
       hosts: {
         type: "array",
-        items: { type: "string", pattern: HOST_NAME.source.replaceAll(/\?<\w+>/g, "") },
+        items: {
+          type: "string",
+          pattern: HOST_NAME.source.replaceAll(/\?<\w+>/g, ""),
+          description: "A host as name or name:port: registry.npmjs.org.",
+        },
         description:
           "Hosts that the agent may connect to by TLS, as name or name:port (default 443), at public addresses only. What a turn has read can leave there.",
       },

@@ -24,12 +24,13 @@ test("an urgent wake is given to the main session and consumed", async () => {
 test("a wake for the next heartbeat waits for its time; with nothing pending there is no turn", async () => {
   const { agent, turns } = counting("HEARTBEAT_OK");
   service = await startDispatch({ agent });
-  service.dispatcher.beat();
   await service.accept({ kind: "wake", text: "later", mode: "next-heartbeat" });
   await pause(300);
   expect(turns).toHaveLength(0);
   service.dispatcher.beat();
   await pendingEvents(0);
+  service.dispatcher.beat();
+  await pause(300);
   expect(turns).toHaveLength(1);
 });
 

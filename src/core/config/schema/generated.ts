@@ -1924,6 +1924,8 @@ export interface AgentsCommand {
         model?: string;
         /**
          * Hosts that the agent may connect to by TLS, as name or name:port (default 443), at public addresses only. What a turn has read can leave there.
+         *
+         * Items: A host as name or name:port: registry.npmjs.org.
          */
         hosts?: string[];
         /**
@@ -1965,6 +1967,8 @@ export interface AgentsAcp {
         model?: string;
         /**
          * Hosts that the agent may connect to by TLS, as name or name:port (default 443), at public addresses only. What a turn has read can leave there.
+         *
+         * Items: A host as name or name:port: registry.npmjs.org.
          */
         hosts?: string[];
         /**
