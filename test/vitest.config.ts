@@ -29,8 +29,14 @@ export default defineConfig({
     ),
     setupFiles: [path.join(root, "test/support/built-checks.ts")],
     // These need programs of the system, or other libraries: `npm run test:system`, `test:vendor-sdks`, `test:hosts`,
-    // `test:packages`.
-    exclude: ["test/system/**", "test/vendor-sdks/**", "test/hosts/**", "test/packages/**"],
+    // `test:packages`. The queue of PostgreSQL takes minutes, so it is tried once: behind PgBouncer, by `test:system`.
+    exclude: [
+      "test/system/**",
+      "test/vendor-sdks/**",
+      "test/hosts/**",
+      "test/packages/**",
+      "src/stores/postgres/queue.test.ts",
+    ],
     pool: "forks",
     // Most tests wait for something most of the time, so there are more workers than cores. A worker runs many files.
     maxWorkers: 6,
