@@ -13,6 +13,8 @@ import { GATEWAY_TOKEN, HOOK_TOKEN, type Service, startService, withTokens } fro
 
 let models: ModelServer;
 let release: () => void;
+/** Resolves when the system has an answer to send. */
+let answered: Promise<void>;
 let calls: string[];
 let paths: (string | undefined)[];
 let server: ReturnType<typeof createServer>;
@@ -25,10 +27,12 @@ beforeEach(async () => {
   paths = [];
   const gate = Promise.withResolvers<void>();
   release = gate.resolve;
+  const sent = Promise.withResolvers<void>();
+  answered = sent.promise;
   server = createServer(({ headers, url }, response) => {
     calls.push(String(headers["idempotency-key"]));
     paths.push(url);
-    void gate.promise.then(() => response.end("created OPS-7"));
+    void gate.promise.then(() => response.end("created OPS-7", sent.resolve));
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const address = server.address();
@@ -124,6 +128,8 @@ test("a result that comes after its node was lost settles the call", async () =>
   const [asked] = await waitFor(async () => ((await open()).length > 0 ? open() : undefined), "the other node to ask");
   expect(asked).toMatchObject({ kind: "outcome", call: "tickets.create" });
   release();
+  // Else the node may learn that it has lost the run before the answer reaches it.
+  await answered;
   lost.child.kill("SIGCONT");
   const event = await other.settled(body.eventId);
   expect(event.runs).toMatchObject([{ state: "done", reply: "All done." }]);
