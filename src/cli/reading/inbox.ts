@@ -1,19 +1,10 @@
 import type { Command } from "commander";
-import { INBOX_PARTS, type InboxItem, type InboxPart } from "../../operator/inbox/item.ts";
+import { INBOX_PART_NAMES, INBOX_PARTS, type InboxItem } from "../../operator/inbox/item.ts";
 import { toPrintable } from "../../core/telemetry/log.ts";
 import { addServiceOptions } from "../command.ts";
 import { type CliIo, style } from "../io.ts";
 import { addAnswer } from "../operator-client.ts";
 import { toBlockLines } from "./question-lines.ts";
-
-const NAMES: Record<InboxPart, string> = {
-  decide: "Decide",
-  down: "Down",
-  failed: "Failed",
-  waiting: "Waiting",
-  unknown: "Unknown",
-  left: "Left out by from and place",
-};
 
 export function addInbox(program: Command, io: CliIo): void {
   const inbox = program.command("inbox [id]").description("Show what waits for a person, or one item of it.");
@@ -35,7 +26,9 @@ function formatInbox(items: readonly InboxItem[], width: number): string[] {
   if (items.length === 0) return ["Nothing waits for you."];
   return INBOX_PARTS.flatMap((part) => {
     const own = items.filter((item) => item.part === part);
-    return own.length === 0 ? [] : [style("bold", NAMES[part]), ...own.map((item) => formatRow(item, width)), ""];
+    return own.length === 0
+      ? []
+      : [style("bold", INBOX_PART_NAMES[part]), ...own.map((item) => formatRow(item, width)), ""];
   }).slice(0, -1);
 }
 

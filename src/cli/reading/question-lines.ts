@@ -1,18 +1,9 @@
 import { toArgumentLines } from "../../core/approvals/question/block-lines.ts";
-import type { Block, CardPart, Question } from "../../core/approvals/question/card.ts";
+import { type Block, describeStands, PART_NAMES, type Question } from "../../core/approvals/question/card.ts";
 import { toCommand } from "../../core/shared/text/command.ts";
 import { style } from "../io.ts";
 
 const LABEL_WIDTH = 14;
-const LABELS: Record<CardPart, string> = {
-  about: "About",
-  why: "Why",
-  sent: "Will be sent",
-  read: "It read",
-  before: "Before",
-  follows: "What follows",
-  who: "Technical",
-};
 /** In front of each line from outside. */
 const BAR = "│ ";
 
@@ -46,7 +37,7 @@ export function toQuestionLines(question: Question, options: LinesOptions): stri
 export function toBlockLines(blocks: readonly Block[], options: LinesOptions): string[] {
   const lastRead = options.texts ? undefined : blocks.findLast(({ part }) => part === "read");
   return blocks.flatMap((block, at) => {
-    const label = blocks[at - 1]?.part === block.part ? "" : LABELS[block.part];
+    const label = blocks[at - 1]?.part === block.part ? "" : PART_NAMES[block.part];
     const note = block === lastRead ? [style("dim", "(the texts: --texts)")] : [];
     const lines = [...toPart(block, options), ...note];
     return lines.map((line, row) => `${(row === 0 ? label : "").padEnd(LABEL_WIDTH)}${line}`.trimEnd());
@@ -64,7 +55,7 @@ function toPart(block: Block, { width, texts }: LinesOptions): string[] {
   if (block.kind === "facts")
     return quote(block.rows.map(({ name, value }) => [...(name ? [`${name}:`] : []), value].join(" ")));
   if (block.kind === "note") return wrap(block.text, room);
-  return quote(toArgumentLines(block, writeStands) ?? []);
+  return quote(toArgumentLines(block, describeStands) ?? []);
 }
 
 function toQuote(
@@ -85,12 +76,6 @@ function toQuote(
     ...quote(text.split("\n").filter((line) => line.trim() !== "")),
     ...(more ? [style("dim", `${more} characters more`)] : []),
   ];
-}
-
-function writeStands(stands: readonly string[]): string {
-  if (stands[0] === "nowhere") return "nowhere above or in what it read";
-  if (stands[0] === "fixed") return "fixed by the mapping";
-  return `in ${stands.map((name) => (name === "event" ? "the event" : name)).join(", ")}`;
 }
 
 function toCommands({ kind, code }: Question): string[] {

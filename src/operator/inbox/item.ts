@@ -4,6 +4,16 @@ import type { Block, Fact, WordsOf } from "../../core/approvals/question/card.ts
 export const INBOX_PARTS = ["decide", "down", "failed", "waiting", "unknown", "left"] as const;
 export type InboxPart = (typeof INBOX_PARTS)[number];
 
+/** The heading of each part. */
+export const INBOX_PART_NAMES: Readonly<Record<InboxPart, string>> = {
+  decide: "Decide",
+  down: "Down",
+  failed: "Failed",
+  waiting: "Waiting",
+  unknown: "Unknown",
+  left: "Left out by from and place, last 24 h",
+};
+
 /** Something that waits for a person, or did. */
 export interface InboxItem {
   /** The same as long as its cause is the same. */

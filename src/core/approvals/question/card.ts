@@ -7,6 +7,28 @@ export type WordsOf = "service" | "operator" | "event" | "agent" | "tool";
 /** The part of a card that a block belongs to, in their order. */
 export type CardPart = "about" | "why" | "sent" | "read" | "before" | "follows" | "who";
 
+/** The heading of each part, where a place has headings. */
+export const PART_NAMES: Readonly<Record<CardPart, string>> = {
+  about: "About",
+  why: "Why",
+  sent: "Will be sent",
+  read: "It read",
+  before: "Before",
+  follows: "What follows",
+  who: "Technical",
+};
+
+/** Where a value stands, for a place that has room for it. */
+export function describeStands(stands: readonly string[]): string {
+  if (stands[0] === "nowhere") return "nowhere above or in what it read";
+  return stands[0] === "fixed" ? "fixed by the mapping" : listStands(stands);
+}
+
+/** The same of texts alone: `in the event, charges.list`. */
+export function listStands(stands: readonly string[]): string {
+  return `in ${stands.map((name) => (name === "event" ? "the event" : name)).join(", ")}`;
+}
+
 /** A value, and where it stands. */
 export interface Cell {
   text: string;

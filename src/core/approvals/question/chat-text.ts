@@ -2,7 +2,7 @@ import type { ChannelDriver } from "../../ports/channel.ts";
 import { toCommand } from "../../shared/text/command.ts";
 import { cutText } from "../../shared/text/text.ts";
 import { toArgumentLines } from "./block-lines.ts";
-import type { Block, CardPart, Question } from "./card.ts";
+import { type Block, type CardPart, listStands, type Question } from "./card.ts";
 
 export interface ChatText {
   /** Markdown for one message. */
@@ -142,9 +142,7 @@ function toArgumentText({ blocks }: Question): string {
 
 function writeStands(stands: readonly string[]): string {
   if (stands[0] === "nowhere") return "NOWHERE";
-  return stands[0] === "fixed"
-    ? "fixed"
-    : `in ${stands.map((name) => (name === "event" ? "the event" : name)).join(", ")}`;
+  return stands[0] === "fixed" ? "fixed" : listStands(stands);
 }
 
 function toAnswers({ kind, code, link }: Question, { takesMessages }: ChatOptions): string {

@@ -1,15 +1,5 @@
 import type { JSX } from "preact";
-import type { Block, CardPart, Cell } from "../../../core/approvals/question/card.ts";
-
-const LABELS: Record<CardPart, string> = {
-  about: "About",
-  why: "Why",
-  sent: "Will be sent",
-  read: "It read",
-  before: "Before",
-  follows: "What follows",
-  who: "Technical",
-};
+import { type Block, type Cell, describeStands, PART_NAMES } from "../../../core/approvals/question/card.ts";
 
 /** Longer texts are opened by a person. */
 const MAX_LINES = 40;
@@ -22,12 +12,12 @@ export function Blocks({ blocks }: { blocks: readonly Block[] }): JSX.Element {
       {[...parts].map(([part, shown]) =>
         part === "who" ? (
           <details key={part} class="block technical">
-            <summary>{LABELS[part]}</summary>
+            <summary>{PART_NAMES[part]}</summary>
             <Shown blocks={shown} />
           </details>
         ) : (
           <section key={part} class="block">
-            <h3>{LABELS[part]}</h3>
+            <h3>{PART_NAMES[part]}</h3>
             <div>
               <Shown blocks={shown} />
             </div>
@@ -176,7 +166,9 @@ function Row({ row: [name, value] }: { row: readonly Cell[] }): JSX.Element {
       <td>
         <bdi>{value?.text}</bdi>
       </td>
-      <td class={value?.stands?.[0] === "nowhere" ? "nowhere" : "quiet"}>{value?.stands && describe(value.stands)}</td>
+      <td class={value?.stands?.[0] === "nowhere" ? "nowhere" : "quiet"}>
+        {value?.stands && describeStands(value.stands)}
+      </td>
     </>
   );
 }
@@ -187,10 +179,4 @@ function Value({ cell: { text, stands } }: { cell: Cell }): JSX.Element {
       <bdi>{text}</bdi> {stands?.[0] === "nowhere" && <span class="nowhere">nowhere</span>}
     </td>
   );
-}
-
-function describe(stands: readonly string[]): string {
-  if (stands[0] === "nowhere") return "nowhere above or in what it read";
-  if (stands[0] === "fixed") return "fixed by the mapping";
-  return `in ${stands.map((name) => (name === "event" ? "the event" : name)).join(", ")}`;
 }

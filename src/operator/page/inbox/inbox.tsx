@@ -1,5 +1,6 @@
 import { Fragment, type JSX } from "preact";
 import { useRef, useState } from "preact/hooks";
+import { INBOX_PART_NAMES } from "../../inbox/item.ts";
 import { type InboxItem, act } from "../api-client.ts";
 import { notify, Time } from "../parts/controls.tsx";
 import { messageOf, toLine } from "../parts/format.ts";
@@ -8,15 +9,6 @@ import { Title } from "../parts/title.tsx";
 import { later, pending, undo } from "../parts/undo.ts";
 import { hrefTo } from "../router.ts";
 import { Blocks } from "./blocks.tsx";
-
-const PARTS: Record<InboxItem["part"], string> = {
-  decide: "Decide",
-  down: "Down",
-  failed: "Failed",
-  waiting: "Waiting",
-  unknown: "Unknown",
-  left: "Left out by from and place, last 24 h",
-};
 
 /** How many items wait for a person; undefined: not known yet. */
 export function useInboxCount(): number | undefined {
@@ -60,7 +52,7 @@ function List({ items }: { items: readonly InboxItem[] }): JSX.Element {
       {[...parts].map(([part, own]) => (
         <Fragment key={part}>
           <h2>
-            {PARTS[part]} <span class="quiet">{own.length}</span>
+            {INBOX_PART_NAMES[part]} <span class="quiet">{own.length}</span>
           </h2>
           <ul class="items">
             {own.map(({ item, isOver }) => (
