@@ -47,3 +47,12 @@ test("what is fixed cannot be chosen by another spelling that a server may read 
   }
   expect(refusalOf({ mode: "ask", arguments: { project: "OPS" } }, { title: "Disk full" })).toBeUndefined();
 });
+
+test.each([
+  ['{"count": 9007199254740991}', undefined],
+  ['{"count": 69.5}', undefined],
+  ['{"count": 9007199254740993}', "the argument count has a number that cannot be sent exactly"],
+  ['{"lines": [{"id": 12345678901234567890}]}', "the argument lines has a number that cannot be sent exactly"],
+])("a number that would be sent as another one than the model wrote is a wrong argument: %s", (args, refusal) => {
+  expect(refusalOf({ mode: "ask" }, JSON.parse(args))).toBe(refusal);
+});
