@@ -9,6 +9,7 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
 import { createClient, waitFor } from "../support/client.ts";
+import { createGate } from "../support/gate.ts";
 import { createPostgresUrl } from "../support/postgres.ts";
 import { type ServiceProcess, startProcess } from "../support/process.ts";
 import { GATEWAY_TOKEN, HOOK_TOKEN } from "../support/service.ts";
@@ -26,11 +27,10 @@ const PRELOAD = path.join(import.meta.dirname, "effects/kill-at-commit.mjs");
 /** More than a turn has. */
 const MAX_COMMITS = 100;
 
-/** Kills the service at this commit of a turn. True if the turn has fewer commits. */
-async function killAt(service: ServiceProcess, turn: EffectTurn, eventId: string, at: string): Promise<boolean> {
+/** True if the turn ends before the commit that kills the service. */
+async function isDoneBefore(service: ServiceProcess, turn: EffectTurn, eventId: string): Promise<boolean> {
   let isDead = false;
   service.child.once("exit", () => (isDead = true));
-  writeFileSync(toKillFile(turn), at);
   const kill = waitFor(() => isDead, "the kill");
   // It fails with the kill.
   const survived = finishTurn(createClient(service.url, TOKENS), turn, eventId).catch(() => kill);
@@ -49,8 +49,13 @@ test.each(SIDES)("a kill %s each commit", { timeout: TIMEOUT_MS }, async (side) 
   // The service that finishes a turn begins the next one.
   let service = await startProcess(turn.configFile, env);
   for (let commit = 1; commit < MAX_COMMITS; commit++) {
+    // The commits are counted once the file is there, so the turn stops at its model until then.
+    const { passed, open } = createGate();
+    turn.modelWaitsFor = passed;
     const { body } = await postTurn(createClient(service.url, TOKENS));
-    if (await killAt(service, turn, body.eventId, `${commit} ${side}`)) break;
+    writeFileSync(toKillFile(turn), `${commit} ${side}`);
+    open();
+    if (await isDoneBefore(service, turn, body.eventId)) break;
     service = await startProcess(turn.configFile, env);
     const report = await finishTurn(createClient(service.url, TOKENS), turn, body.eventId);
     reports.push(report);

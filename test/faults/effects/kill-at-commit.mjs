@@ -14,9 +14,10 @@ DatabaseSync.prototype.prepare = function prepareCounted(sql, ...options) {
   if (sql !== "COMMIT" || file === "") return statement;
   const run = statement.run.bind(statement);
   statement.run = () => {
-    if (!existsSync(file)) return run();
+    const [at, side] = existsSync(file) ? readFileSync(file, "utf8").split(" ") : [];
+    // Missing, or not yet written.
+    if (side === undefined) return run();
     commits += 1;
-    const [at, side] = readFileSync(file, "utf8").split(" ");
     const isNow = commits === Number(at);
     if (isNow && side === "before") process.kill(process.pid, "SIGKILL");
     const result = run();

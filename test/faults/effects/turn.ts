@@ -14,6 +14,8 @@ export interface EffectTurn {
   folder: string;
   configFile: string;
   models: ModelServer;
+  /** The model answers once this is resolved. */
+  modelWaitsFor: Promise<void>;
   /** The ids of the calls that the MCP server has executed, in order. */
   lines(): string[];
   close(): Promise<void>;
@@ -27,7 +29,8 @@ export async function prepareTurn(server: "program" | "http", store?: UserConfig
   const folder = mkdtempSync(path.join(tmpdir(), "hookline-effects-"));
   const record = path.join(folder, "calls");
   const models = await startModels();
-  models.answer((messages) => {
+  models.answer(async (messages) => {
+    await turn.modelWaitsFor;
     if (messages.some(({ role }) => role === "tool")) return { text: "All done." };
     return {
       calls: [
@@ -55,10 +58,11 @@ export async function prepareTurn(server: "program" | "http", store?: UserConfig
   write({});
   for (const name of ["notes", "tickets"]) await runWebhooks(folder, "tools", "accept", name);
   write(config.hooks);
-  return {
+  const turn: EffectTurn = {
     folder,
     configFile,
     models,
+    modelWaitsFor: Promise.resolve(),
     lines: () => mcp?.callIds ?? readLines(record).map((line) => line.split(" ")[1] ?? ""),
     async close() {
       await models.close();
@@ -66,6 +70,7 @@ export async function prepareTurn(server: "program" | "http", store?: UserConfig
       rmSync(folder, { recursive: true, force: true });
     },
   };
+  return turn;
 }
 
 function readLines(file: string): string[] {

@@ -64,8 +64,8 @@ const SAME: Record<string, string> = {
     const seen = [];
     const wait = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
     setTimeout((text) => seen.push(text), 500, "500"); setTimeout(() => seen.push("1"), 1); setTimeout(() => seen.push("2nd 1"), 0);
-    setTimeout(() => { seen.push("5"); Promise.resolve().then(() => seen.push("after 5")); setTimeout(() => seen.push("5+5"), 5) }, 5);
-    const cleared = setTimeout(() => seen.push("never"), 3); clearTimeout(cleared);
+    setTimeout(() => { seen.push("99"); Promise.resolve().then(() => seen.push("after 99")); setTimeout(() => seen.push("99+99"), 99) }, 99);
+    const cleared = setTimeout(() => seen.push("never"), 50); clearTimeout(cleared);
     let ticks = 0; const every = setInterval(() => { if (++ticks === 3) clearInterval(every) }, 2);
     await wait(600); return [seen, ticks]`,
   "setImmediate and queueMicrotask": `
