@@ -21,7 +21,10 @@ test("a backup of a running service is consistent, and a service starts from it"
     const made = await runWebhooks(service.folder, "backup", "safe.db");
     stop.abort();
     const during = await load;
-    expect(made).toMatchObject({ code: 0, stdout: expect.stringMatching(/safe\.db: \d+ bytes, checked/) });
+    expect(made).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/safe\.db: \d+ bytes, schema version 1, checked/),
+    });
 
     const file = path.join(service.folder, "safe.db");
     expect(statSync(file).mode & 0o777).toBe(0o600);
@@ -66,7 +69,9 @@ test("a backup contains mailbox positions: after a restore each mail is posted o
     await arrived(first, ...before);
     expect(await runWebhooks(first.folder, "backup", "safe.db")).toMatchObject({
       code: 0,
-      stdout: expect.stringMatching(/safe\.db\.mail: \d+ bytes, checked\.\n.*safe\.db: \d+ bytes, checked/),
+      stdout: expect.stringMatching(
+        /safe\.db\.mail: \d+ bytes, schema version 1, checked\.\n.*safe\.db: \d+ bytes, schema version 1, checked/,
+      ),
     });
     expect(statSync(path.join(first.folder, "safe.db.mail")).mode & 0o777).toBe(0o600);
     for (const id of after) server.append("INBOX", toBytes(id));

@@ -3,6 +3,8 @@ import { existsSync } from "node:fs";
 import path from "node:path";
 import { ConfigError, messageOf } from "../core/errors.ts";
 import { createFolder } from "../core/shared/system/files.ts";
+import { type Log, silentLog } from "../core/telemetry/log.ts";
+import { copyAndLog } from "../stores/sqlite/upgrade-copy.ts";
 import { type Database, type Lock, openMigrated, type Schema, takeLock, transact } from "../stores/sqlite/database.ts";
 import { integer, optional, text } from "../core/journal/rows.ts";
 import type { RefreshTokens } from "../core/ports/mail-source.ts";
@@ -62,6 +64,7 @@ export interface MailStoreOptions {
   mailbox: string;
   /** How many ids are remembered, of all mailboxes together. Default: a million. */
   maxKnown?: number;
+  log?: Log;
 }
 
 /**
@@ -69,13 +72,13 @@ export interface MailStoreOptions {
  * system releases the lock if the process is killed. Rejects with a `ConfigError` if the store cannot be used.
  */
 export async function openMailStore(options: MailStoreOptions): Promise<MailStore | undefined> {
-  const { folder, mailbox } = options;
+  const { folder, mailbox, log = silentLog } = options;
   const file = path.join(folder, "mail.db");
   let lock: Lock | undefined;
   try {
     createFolder(folder, 0o700);
     lock = takeLock(path.join(folder, `mail-${hash("sha256", mailbox).slice(0, 16)}.lock`), 0);
-    return lock && createMailStore(openMigrated(file, SCHEMA), options, lock.release);
+    return lock && createMailStore(openMigrated(file, SCHEMA, copyAndLog(log)), options, lock.release);
   } catch (error) {
     lock?.release();
     if (error instanceof ConfigError) throw error;
@@ -85,10 +88,10 @@ export async function openMailStore(options: MailStoreOptions): Promise<MailStor
 }
 
 /** The refresh tokens of a mailbox, also while another process has its store: each call opens the file. */
-export function createRefreshTokens({ folder, mailbox }: MailStoreOptions): RefreshTokens {
+export function createRefreshTokens({ folder, mailbox, log = silentLog }: MailStoreOptions): RefreshTokens {
   const call = async <Result>(work: (tokens: RefreshTokens) => Promise<Result>): Promise<Result> => {
     createFolder(folder, 0o700);
-    const database = openMigrated(path.join(folder, "mail.db"), SCHEMA);
+    const database = openMigrated(path.join(folder, "mail.db"), SCHEMA, copyAndLog(log));
     try {
       return await work(refreshTokensIn(database, mailbox));
     } finally {

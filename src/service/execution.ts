@@ -70,7 +70,7 @@ export function createExecution(parts: Parts, { watch, send, replaced }: Executi
       log,
     }),
     mail: createMailService({
-      openStore: createMailStores(parts.store, journal),
+      openStore: createMailStores(parts.store, journal, telemetry.log),
       send,
       telemetry,
       changed: showMailbox,

@@ -13,6 +13,8 @@ export interface HooklineOptions {
   port?: number;
   /** Overrides `gateway.role`. */
   role?: "all" | "ingress" | "worker";
+  /** Whether this start may change tables of an earlier version in the database. Default: `store.upgrade`. */
+  upgradeStore?: boolean;
   /** Reload when a file of the configuration changes. Default: true. */
   watch?: boolean;
 }

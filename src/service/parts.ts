@@ -99,13 +99,14 @@ function createFindParser(current: () => Runtime): FindParser {
   });
 }
 
-/** Reads the configuration at each call, and applies `host` and `port` of the options. */
+/** Reads the configuration at each call, and applies what the options override. */
 function createLoad({
   config,
   env = process.env,
   host,
   port,
   role,
+  upgradeStore,
   hooksUrl,
   envFile,
 }: PartsOptions): () => Promise<ReadConfig> {
@@ -113,11 +114,12 @@ function createLoad({
     const variables = envFile !== undefined && existsSync(envFile) ? withEnvFile(env, envFile) : env;
     const read = await readConfig(config, variables, { hooksUrl });
     if (envFile !== undefined) read.files.push(envFile);
-    const { gateway } = read.config;
+    const { gateway, store } = read.config;
     gateway.host = host ?? gateway.host;
     gateway.port = port ?? gateway.port;
     gateway.role = role ?? gateway.role;
-    if (role !== undefined && role !== "all" && !read.config.store.postgres) {
+    if (store.postgres) store.postgres.upgrade = upgradeStore ?? store.postgres.upgrade;
+    if (role !== undefined && role !== "all" && !store.postgres) {
       const message = `A database is required for the role ${role}, because others must share the store.`;
       throw new ConfigError([{ key: "store.url", message }]);
     }

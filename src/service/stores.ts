@@ -6,6 +6,7 @@ import { createSqliteJournal } from "../stores/sqlite/sqlite.ts";
 import type { RefreshTokens } from "../core/ports/mail-source.ts";
 import { createRefreshTokens, type MailStore, openMailStore } from "../mail/store.ts";
 import { toTempDir } from "../core/shared/system/temporary-folder.ts";
+import type { Log } from "../core/telemetry/log.ts";
 import type { Telemetry } from "../core/telemetry/telemetry.ts";
 
 /** Opens the journal that the configuration names. Rejects with a `ConfigError` if it cannot be used. */
@@ -24,9 +25,10 @@ export async function openJournal(store: ResolvedConfig["store"], telemetry: Tel
 export function createMailStores(
   store: ResolvedConfig["store"],
   journal: Journal,
+  log: Log,
 ): (mailbox: string) => Promise<MailStore | undefined> {
   return async (mailbox) => {
-    if (!isPostgres(journal)) return openMailStore({ folder: store.path, mailbox });
+    if (!isPostgres(journal)) return openMailStore({ folder: store.path, mailbox, log });
     const { openPostgresMailStore } = await import("../mail/postgres-store.ts");
     return openPostgresMailStore({ journal, mailbox });
   };

@@ -1,4 +1,4 @@
-import { existsSync, type FSWatcher, rmSync, statfsSync, statSync, watch, writeFileSync } from "node:fs";
+import { existsSync, type FSWatcher, readdirSync, rmSync, statfsSync, statSync, watch, writeFileSync } from "node:fs";
 import path from "node:path";
 import type { ResolvedConfig } from "../../core/config/resolved-config.ts";
 import { messageOf } from "../../core/errors.ts";
@@ -7,6 +7,7 @@ import { settlesWithin } from "../../core/shared/time.ts";
 import { silentLog } from "../../core/telemetry/log.ts";
 import type { findPoolProblem, PoolUse } from "../../stores/postgres/pooler.ts";
 import { findDamage } from "../../stores/sqlite/database.ts";
+import { isUpgradeCopy } from "../../stores/sqlite/upgrade-copy.ts";
 import { findConfinement } from "../../core/transforms/sandbox/spawn.ts";
 import { causeOf } from "../context.ts";
 
@@ -60,6 +61,21 @@ export function checkJournal(folder: string): CheckResult {
   const damage = findDamage(file);
   if (damage === undefined) return ok("journal", "its file is whole");
   return problem("journal", `${file} is damaged: ${damage}`, "stop the service and restore a backup, on another disk");
+}
+
+const COPY_DAYS = 30;
+
+/** Copies that a start made before it migrated a file. */
+export function checkCopies(folder: string): CheckResult[] {
+  const names = orElse([], () => readdirSync(folder)).filter(isUpgradeCopy);
+  const before = Date.now() - COPY_DAYS * 24 * 60 * 60 * 1000;
+  const old = names.filter((name) => statSync(path.join(folder, name)).mtimeMs < before);
+  return old.map((name) =>
+    note(
+      "journal",
+      `${path.join(folder, name)} is a copy of an upgrade more than ${COPY_DAYS} days ago: it can be removed`,
+    ),
+  );
 }
 
 function isUsable(folder: string): boolean {

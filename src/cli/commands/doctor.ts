@@ -25,6 +25,7 @@ import { checkPrograms } from "./agents.ts";
 import { findAuthority, formatAuthority } from "./check.ts";
 import {
   checkDisk,
+  checkCopies,
   checkJournal,
   checkRemote,
   type CheckResult,
@@ -60,7 +61,7 @@ async function diagnose({ config: flag, json }: ConfigFlags, io: CliIo): Promise
     ok("node", process.version),
     ...results,
     ...(config ? [checkStateFolder(config.store.path), checkDisk(config.store.path)] : []),
-    ...(config && !config.store.postgres ? [checkJournal(config.store.path)] : []),
+    ...(config && !config.store.postgres ? [checkJournal(config.store.path), ...checkCopies(config.store.path)] : []),
     await checkWatcher(path.dirname(file)),
     await checkSandbox(),
     ...(config ? await checkPrograms(config) : []),

@@ -114,9 +114,9 @@ async function backUp(file: string, flags: ConfigFlags, io: CliIo): Promise<void
   const { config } = await loadConfig(flags.config, io);
   if (config.store.postgres) throw new ConfigError([{ key: "store.url", message: USE_PG_DUMP }]);
   const written = await backUpState(config.store.path, path.resolve(io.cwd, file));
-  const files = written.map((name) => ({ file: name, bytes: statSync(name).size }));
-  if (flags.json) printJson(io, { ok: true, files });
-  else print(io, ...files.map((one) => `${one.file}: ${one.bytes} bytes, checked.`));
+  const files = written.map((name) => ({ file: name, bytes: statSync(name).size, schemaVersion: readVersion(name) }));
+  if (flags.json) return printJson(io, { ok: true, files });
+  print(io, ...files.map((one) => `${one.file}: ${one.bytes} bytes, schema version ${one.schemaVersion}, checked.`));
 }
 
 const USE_PG_DUMP =
@@ -161,6 +161,16 @@ async function backUpDatabase(file: string, target: string): Promise<void> {
   } catch (error) {
     rmSync(partial, { force: true });
     throw toConfigError(target, `The backup cannot be written: ${withPeriod(messageOf(error))}`);
+  }
+}
+
+/** The version of the program's schema that the file has. */
+function readVersion(file: string): number {
+  const copy = openDatabase(file, { busyTimeoutMs: BUSY_TIMEOUT_MS, readOnly: true });
+  try {
+    return Number(copy.get("PRAGMA user_version")?.user_version);
+  } finally {
+    copy.close();
   }
 }
 

@@ -13,6 +13,7 @@ export interface ServeFlags {
   host?: string;
   port?: number;
   role?: NodeRole;
+  upgradeStore?: boolean;
 }
 
 export function addServe(program: Command, io: CliIo): void {
@@ -30,7 +31,8 @@ export function addServeOptions(command: Command): Command {
       "--role <role>",
       "all, ingress or worker: what this node does, with store.url (default: gateway.role)",
       toOneOf(["all", "ingress", "worker"]),
-    );
+    )
+    .option("--upgrade-store", "change tables that an earlier version made in the database of store.url");
 }
 
 /** Serves until the stop signal, then finishes what is in flight. */

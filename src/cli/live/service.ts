@@ -27,7 +27,7 @@ export interface ServeOptions {
 
 export async function runService(
   file: string,
-  flags: Pick<HooklineServiceOptions, "host" | "port" | "role">,
+  flags: Pick<HooklineServiceOptions, "host" | "port" | "role" | "upgradeStore">,
   io: CliIo,
   options: ServeOptions,
 ): Promise<void> {

@@ -106,13 +106,14 @@ function resolveAlert(alert: ValidConfig["alerts"][number], index: number): Aler
 }
 
 function resolvePostgres(store: ValidConfig["store"]): ResolvedConfig["store"]["postgres"] {
-  const { url, leaseUrl, password, maxConnections, commitTimeout } = store;
+  const { url, leaseUrl, password, maxConnections, commitTimeout, upgrade } = store;
   if (url === undefined) return undefined;
   return {
     url: withPassword(url, password),
     leaseUrl: leaseUrl === undefined ? undefined : withPassword(leaseUrl, password),
     maxConnections,
     commitTimeoutMs: parseDuration(commitTimeout),
+    upgrade,
   };
 }
 

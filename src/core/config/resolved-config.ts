@@ -236,4 +236,6 @@ interface PostgresSettings {
   leaseUrl: string | undefined;
   maxConnections: number;
   commitTimeoutMs: number;
+  /** Whether a start may change tables of an earlier version. */
+  upgrade: boolean;
 }

@@ -18,6 +18,9 @@ import { createPostgresUrl } from "../../../test/support/postgres.ts";
 import { startTcpProxy } from "../../../test/support/tcp-proxy.ts";
 import type { ClaimedRun, NewAction, NewWork } from "../../core/journal/journal.ts";
 import { silentTelemetry } from "../../core/telemetry/telemetry.ts";
+import { silentLog } from "../../core/telemetry/log.ts";
+import { createDatabase } from "./database.ts";
+import { migrate, MIGRATIONS } from "./schema.ts";
 import { createPostgresJournal, type PostgresJournal, type PostgresJournalOptions } from "./postgres.ts";
 
 const opened: PostgresJournal[] = [];
@@ -395,6 +398,23 @@ test.for([
     problems: [{ key: "store.url", message: expect.stringContaining(message) }],
   });
   expect(await events()).toEqual(before);
+});
+
+test("an upgrade is asked for; an older node that runs goes on, and one that starts ends with its sentence", async () => {
+  const url = await createPostgresUrl();
+  const older = await openNode(url);
+  await older.accept(sampleEvent({ actions: [sampleRun("before")] }));
+  const next = createDatabase({ url, maxConnections: 1, commitTimeoutMs: 0, log: silentLog });
+  const migrations = [...MIGRATIONS, "ALTER TABLE hookline.runs ADD COLUMN later integer"];
+  await expect(migrate(next, { migrations })).rejects.toThrow(/pg_dump .* then start with --upgrade-store/);
+  await expect(openNode(url).then((node) => node.close())).resolves.toBeUndefined();
+
+  await migrate(next, { migrations, upgrade: true });
+  await migrate(next, { migrations });
+  await next.close();
+  await older.accept(sampleEvent({ actions: [sampleRun("after")] }));
+  expect(await older.claimRuns(2, NOW)).toMatchObject([{ sessionKey: "before" }, { sessionKey: "after" }]);
+  await expect(openNode(url)).rejects.toThrow("this program supports 1 at most; start the newer program");
 });
 
 test("a claim that is lost takes nothing along of those that end with it", async () => {

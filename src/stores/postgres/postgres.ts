@@ -42,6 +42,8 @@ export interface PostgresJournalOptions {
   leaseUrl?: string;
   maxConnections: number;
   commitTimeoutMs: number;
+  /** Whether tables of an earlier version may be changed. */
+  upgrade?: boolean;
   telemetry: Telemetry;
   /** For tests: another clock of this process, and other periods. */
   now?(): number;
@@ -68,7 +70,7 @@ export async function createPostgresJournal(options: PostgresJournalOptions): Pr
   // A renewal is soon followed by the next, and logged by who asks for it.
   const leaseDatabase = createDatabase({ url: leaseUrl, maxConnections: 1, commitTimeoutMs: 0, log: silentLog });
   try {
-    await migrate(database);
+    await migrate(database, { upgrade: options.upgrade });
     await database.transact((sql) => addPartitions(sql, Date.now()));
     await requireComplete(database);
     const node = createNode(now);

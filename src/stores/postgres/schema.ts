@@ -189,7 +189,8 @@ const VERSION_1 = `
   );
 `;
 
-const MIGRATIONS = [VERSION_1];
+/** One per version. A released one never changes. */
+export const MIGRATIONS: readonly string[] = [VERSION_1];
 
 const APPLICATION_ID = toApplicationId(MIGRATIONS);
 
@@ -200,26 +201,35 @@ export const MIGRATION_LOCK = 7_402_615;
 const MIGRATION_TIMEOUTS =
   "SELECT set_config('statement_timeout', '0', true), set_config('lock_timeout', '3000', true)";
 
+export interface MigrateOptions {
+  /** Whether tables of an earlier version may be changed. */
+  upgrade?: boolean;
+  /** For tests. */
+  migrations?: readonly string[];
+}
+
 /**
  * Brings the tables to the newest version, one node at a time. Earlier programs keep running beside it, since a version
- * only adds. Throws a `ConfigError` if another program or a newer one made them.
+ * only adds. Throws a `ConfigError` if another program or a newer one made them, and for older ones without `upgrade`.
  */
-export async function migrate(database: PostgresDatabase): Promise<void> {
+export async function migrate(database: PostgresDatabase, options: MigrateOptions = {}): Promise<void> {
+  const { upgrade = false, migrations = MIGRATIONS } = options;
   await database.transact(async (sql) => {
     // The migration of another node may take longer than anything else.
     await sql.run("SELECT set_config('lock_timeout', '0', true)");
     await sql.run("SELECT pg_advisory_xact_lock($1)", [MIGRATION_LOCK]);
     const version = await readVersion(sql);
-    if (version === MIGRATIONS.length) return;
-    if (version > MIGRATIONS.length) throw toVersionError(version);
+    if (version === migrations.length) return;
+    if (version > migrations.length) throw toVersionError(version, migrations.length);
+    if (version > 0 && !upgrade) throw toUpgradeError(version);
     await sql.run(MIGRATION_TIMEOUTS);
     await sql.run("CREATE SCHEMA IF NOT EXISTS hookline");
-    for (const statements of MIGRATIONS.slice(version)) await runAll(sql, statements);
+    for (const statements of migrations.slice(version)) await runAll(sql, statements);
     const table =
       "CREATE TABLE IF NOT EXISTS hookline.version (application_id integer NOT NULL, version integer NOT NULL)";
     await sql.run(table);
     await sql.run("DELETE FROM hookline.version");
-    await sql.run("INSERT INTO hookline.version VALUES ($1, $2)", [APPLICATION_ID, MIGRATIONS.length]);
+    await sql.run("INSERT INTO hookline.version VALUES ($1, $2)", [APPLICATION_ID, migrations.length]);
   });
 }
 
@@ -259,9 +269,16 @@ async function runAll(sql: Sql, statements: string): Promise<void> {
   }
 }
 
-function toVersionError(version: number): ConfigError {
+function toUpgradeError(version: number): ConfigError {
   const message =
-    `the journal has schema version ${version}, but this program supports ${MIGRATIONS.length} at most; ` +
+    `the journal has schema version ${version} of an earlier program: run pg_dump --format=custom --schema=hookline ` +
+    "--file=hookline.dump, then start with --upgrade-store, or with store.upgrade: true";
+  return new ConfigError([{ message, key: "store.upgrade" }]);
+}
+
+function toVersionError(version: number, supported: number): ConfigError {
+  const message =
+    `the journal has schema version ${version}, but this program supports ${supported} at most; ` +
     "start the newer program, or set another database";
   return new ConfigError([{ message, key: "store.url" }]);
 }

@@ -63,7 +63,7 @@ export function openDatabase(
 }
 
 /** SQLite gives the files beside it the same permissions. */
-function createPrivately(file: string): void {
+export function createPrivately(file: string): void {
   try {
     closeSync(openSync(file, "ax", 0o600));
   } catch {
@@ -89,8 +89,14 @@ export interface Schema {
 /** How long a write waits for another process's lock. Short, since it blocks the event loop. */
 const BUSY_TIMEOUT_MS = 100;
 
-/** Opens a file and migrates it to the last version. Throws a `ConfigError` if another program or a newer one wrote it. */
-export function openMigrated(file: string, schema: Schema): Database {
+/** Copies the file of this version before it is changed. Throws if it must stay as it is. */
+export type BeforeMigration = (database: Database, file: string, version: number) => void;
+
+/**
+ * Opens a file and migrates it to the last version. Throws a `ConfigError` if another program or a newer one wrote it, or what
+ * `before` throws; then the file is as it was.
+ */
+export function openMigrated(file: string, schema: Schema, before: BeforeMigration = refuseOlder): Database {
   // Over a read-only connection, so that such a file is not touched.
   if (existsSync(file))
     openPrepared(file, { readOnly: true }, (database) => requireOwn(database, file, schema)).close();
@@ -102,8 +108,16 @@ export function openMigrated(file: string, schema: Schema): Database {
       const pages = Math.round(schema.logBytes / readPragma(database, "page_size"));
       database.exec(`PRAGMA wal_autocheckpoint = ${pages}`);
     }
+    const version = readPragma(database, "user_version");
+    if (version > 0 && version < schema.migrations.length) before(database, file, version);
     migrate(database, schema);
   });
+}
+
+/** Of all that opens a file, only a start of the service migrates it. */
+function refuseOlder(_: Database, file: string, version: number): never {
+  const message = `the file has schema version ${version} of an earlier program: start the service on it once, which copies and migrates it`;
+  throw new ConfigError([{ message, file, key: "store.path" }]);
 }
 
 /** All in one transaction. If it throws, closing the file undoes it. */

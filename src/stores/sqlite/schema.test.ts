@@ -4,6 +4,8 @@ import path from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { ConfigError } from "../../core/errors.ts";
+import { silentLog } from "../../core/telemetry/log.ts";
+import { copyAndLog } from "./upgrade-copy.ts";
 import { openMigrated, type Schema } from "./database.ts";
 
 let folder: string;
@@ -63,7 +65,7 @@ test.each([4096, 8192])("the log of a file with pages of %i bytes has the same s
 });
 
 function open(schema: Schema): void {
-  openMigrated(file, schema).close();
+  openMigrated(file, schema, copyAndLog(silentLog)).close();
 }
 
 function read(): unknown {

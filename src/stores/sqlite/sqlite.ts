@@ -1,4 +1,4 @@
-import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, statSync } from "node:fs";
+import { existsSync, renameSync, rmSync, statSync } from "node:fs";
 import path from "node:path";
 import { ConfigError, JournalUnavailable } from "../../core/errors.ts";
 import { once } from "../../core/shared/once.ts";
@@ -26,6 +26,7 @@ import { createSign } from "../../core/shared/secret.ts";
 import { createCounters } from "./counters.ts";
 import { JOURNAL_SCHEMA } from "./schema.ts";
 import { createSearcher, type Searcher } from "./search.ts";
+import { copyAndLog, sync } from "./upgrade-copy.ts";
 import { createWriter, finish } from "./writer.ts";
 
 export interface SqliteJournalOptions {
@@ -49,7 +50,7 @@ export async function createSqliteJournal(options: SqliteJournalOptions): Promis
   try {
     if (wasUsed) requireContent(file);
     createJournalFile(file);
-    const database = openMigrated(file, JOURNAL_SCHEMA);
+    const database = openMigrated(file, JOURNAL_SCHEMA, copyAndLog(log));
     opened = database;
     reportLog(database, file, log);
     requireNotMoved(database, file);
@@ -112,14 +113,7 @@ function createJournalFile(file: string): void {
   for (const each of [fresh, `${fresh}-wal`, `${fresh}-shm`]) rmSync(each, { force: true });
   openMigrated(fresh, JOURNAL_SCHEMA).close();
   renameSync(fresh, file);
-  syncFolder(path.dirname(file));
-}
-
-/** Else a power cut can undo the new name. */
-function syncFolder(folder: string): void {
-  const descriptor = openSync(folder, "r");
-  fsyncSync(descriptor);
-  closeSync(descriptor);
+  sync(path.dirname(file));
 }
 
 /** Refuses a journal that was migrated: events that it accepts now would not be in the database. */

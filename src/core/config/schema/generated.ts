@@ -931,6 +931,10 @@ export interface UserConfig {
      */
     commitTimeout?: string;
     /**
+     * Whether a start may change a database's tables that an earlier version made. Run pg_dump before. Also for one start: `webhooks serve --upgrade-store`. A state folder needs neither: it is copied first.
+     */
+    upgrade?: boolean;
+    /**
      * How long finished events are kept, with their runs, entries and deliveries. Unfinished work is never deleted.
      */
     retention?: {
@@ -3552,6 +3556,10 @@ export interface ValidConfig {
      * How long a write waits for an unavailable database before the sender is answered 503.
      */
     commitTimeout: string;
+    /**
+     * Whether a start may change a database's tables that an earlier version made. Run pg_dump before. Also for one start: `webhooks serve --upgrade-store`. A state folder needs neither: it is copied first.
+     */
+    upgrade: boolean;
     /**
      * How long finished events are kept, with their runs, entries and deliveries. Unfinished work is never deleted.
      */

@@ -1,0 +1,120 @@
+import { execFile } from "node:child_process";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { promisify } from "node:util";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { silentLog } from "../../core/telemetry/log.ts";
+import { openMigrated } from "./database.ts";
+import { JOURNAL_SCHEMA } from "./schema.ts";
+import { copyAndLog } from "./upgrade-copy.ts";
+
+let folder: string;
+let file: string;
+beforeEach(() => {
+  folder = mkdtempSync(path.join(tmpdir(), "hookline-upgrade-"));
+  file = path.join(folder, "journal.db");
+  const database = openMigrated(file, JOURNAL_SCHEMA);
+  for (let count = 0; count < ROWS; count++) {
+    database.run(
+      "INSERT INTO routes (channel, recipient, chosen_by) VALUES (?, ?, ?)",
+      "c",
+      "x".repeat(1000),
+      `${count}`,
+    );
+  }
+  database.close();
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+const ROWS = 300;
+const CURRENT = JOURNAL_SCHEMA.migrations.length;
+
+const NEXT = [
+  ...JOURNAL_SCHEMA.migrations,
+  "ALTER TABLE routes ADD COLUMN later INTEGER",
+  "UPDATE routes SET later = 7",
+];
+
+/** A start of a program whose journal has two more versions; it is killed before its `KILL_AT`th change of a file. */
+const NEXT_START = path.join(tmpdir(), `hookline-next-start-${process.pid}.mjs`);
+writeFileSync(
+  NEXT_START,
+  `
+    import fs from "node:fs";
+    import { syncBuiltinESMExports } from "node:module";
+    import { DatabaseSync } from "node:sqlite";
+    const { KILL_AT, FREE } = process.env;
+    let steps = 0;
+    const counted = (call) => function (...args) {
+      steps += 1;
+      if (steps === Number(KILL_AT)) process.kill(process.pid, "SIGKILL");
+      return call.apply(this, args);
+    };
+    const { statfsSync } = fs;
+    if (FREE) fs.statfsSync = (at) => ({ ...statfsSync(at), bavail: Number(FREE) });
+    const { openMigrated } = await import(${JSON.stringify(path.join(import.meta.dirname, "database.ts"))});
+    const { copyAndLog } = await import(${JSON.stringify(path.join(import.meta.dirname, "upgrade-copy.ts"))});
+    const { JOURNAL_SCHEMA } = await import(${JSON.stringify(path.join(import.meta.dirname, "schema.ts"))});
+    for (const name of ["openSync", "fsyncSync", "renameSync"]) fs[name] = counted(fs[name]);
+    syncBuiltinESMExports();
+    for (const name of ["exec", "close"]) DatabaseSync.prototype[name] = counted(DatabaseSync.prototype[name]);
+    const log = { warn: (message, { copy }) => console.log(copy) };
+    const migrations = ${JSON.stringify(NEXT)};
+    openMigrated(process.argv[2], { ...JOURNAL_SCHEMA, migrations }, copyAndLog(log)).close();
+    console.log(steps);`,
+);
+
+async function startNext(env: Record<string, string>, ...limit: string[]) {
+  const [command = "", ...args] = [...limit, process.execPath, NEXT_START, file];
+  return promisify(execFile)(command, args, { env: { ...process.env, ...env } });
+}
+
+const COPY = `journal.v${CURRENT}.db`;
+
+test("a kill at each place of an upgrade leaves the file of one version whole, and a copy whole or none", async () => {
+  const fresh = readFileSync(file);
+  const { stdout } = await startNext({});
+  const [copy, steps] = stdout.trim().split("\n");
+  expect(copy).toBe(path.join(folder, COPY));
+  expect(Number(steps)).toBeGreaterThan(8);
+  for (let step = 1; step <= Number(steps); step++) {
+    for (const name of readdirSync(folder)) rmSync(path.join(folder, name));
+    writeFileSync(file, fresh);
+    await expect(startNext({ KILL_AT: String(step) })).rejects.toMatchObject({ signal: "SIGKILL" });
+    const killed = readVersion("journal.db");
+    expect([CURRENT, CURRENT + 2]).toContain(killed);
+    if (killed > CURRENT || readdirSync(folder).includes(COPY)) expect(readVersion(COPY)).toBe(CURRENT);
+    openMigrated(file, { ...JOURNAL_SCHEMA, migrations: NEXT }, copyAndLog(silentLog)).close();
+    expect([step, readVersion("journal.db"), readVersion(COPY)]).toEqual([step, CURRENT + 2, CURRENT]);
+    expect(readdirSync(folder).filter((name) => name.includes("partial"))).toEqual([]);
+  }
+  expect(statSync(path.join(folder, COPY)).mode & 0o777).toBe(0o600);
+});
+
+test.each([
+  ["before the copy", { FREE: "1" }, []],
+  // In KiB: less than the file has.
+  ["during the copy", {}, ["bash", "-c", 'ulimit -f 100; exec "$@"', "bash"]],
+])("without room %s, nothing is changed", async (_, env, limit) => {
+  const before = readFileSync(file);
+  await expect(startNext(env, ...limit)).rejects.toThrow(/make room and start again: nothing was changed/);
+  expect(readdirSync(folder).filter((name) => !/-(?:wal|shm)$/.test(name))).toEqual(["journal.db"]);
+  expect(readFileSync(file)).toEqual(before);
+});
+
+test("of all that opens the file, only a start changes it", () => {
+  expect(() => openMigrated(file, { ...JOURNAL_SCHEMA, migrations: NEXT })).toThrow(
+    `has schema version ${CURRENT} of an earlier program`,
+  );
+  expect(readVersion("journal.db")).toBe(CURRENT);
+});
+
+/** Of a file that is whole. */
+function readVersion(name: string): number {
+  using database = new DatabaseSync(path.join(folder, name));
+  expect(database.prepare("PRAGMA integrity_check").get()).toEqual({ integrity_check: "ok" });
+  expect(database.prepare("SELECT count(*) AS count FROM routes").get()).toEqual({ count: ROWS });
+  return Number(database.prepare("PRAGMA user_version").get()?.user_version);
+}
