@@ -36,7 +36,7 @@ test("a refused permission and no word is a dead letter at once, which says what
   await start();
   const { body } = await service.post("agent", { message: "permission silent", wakeMode: "next-heartbeat" });
   const { runs } = await service.settled(body.eventId);
-  expect(runs[0]).toMatchObject({ state: "dead", error: expect.stringContaining("was refused: rm -rf.") });
+  expect(runs[0]).toMatchObject({ state: "failed", error: expect.stringContaining("was refused: rm -rf.") });
   expect(runs[0].failedAttempts).toHaveLength(1);
 });
 

@@ -209,6 +209,6 @@ async function toldAfter(count: number): Promise<string[]> {
 async function failDelivery(node: Service): Promise<string> {
   const message = { message: "a text of the sender", channel: "imessage", to: "ann@example.com" };
   const { eventId } = (await node.post("agent", message)).body;
-  expect((await node.settled(eventId)).status).toBe("dead");
+  expect((await node.settled(eventId)).status).toBe("failed");
   return eventId;
 }

@@ -141,7 +141,7 @@ test("a call waits for a person, is asked in a channel, and is sent once with ex
   expect(JSON.parse(chat.requests[0]!.text).text).toContain(`approve ${asked!.code}`);
   const waiting = await service.api(`/api/runs/${run.runId}`);
   expect(waiting).toMatchObject({ state: "held", holdReason: "approval" });
-  expect(waiting.steps.map(({ state }: { state: string }) => state)).toEqual(["done", "waiting", "done"]);
+  expect(waiting.steps.map(({ state }: { state: string }) => state)).toEqual(["done", "held", "done"]);
 
   const { approval } = await decide(asked!.id, { decision: "approve" });
   expect(approval).toMatchObject({ state: "approved", by: "operator" });
@@ -155,12 +155,12 @@ test("a call waits for a person, is asked in a channel, and is sent once with ex
   });
   expect(changes()).toEqual(["/ok/create"]);
   expect(JSON.parse(tickets.requests.at(-1)!.text)).toEqual({ title: "Fix the total" });
-  expect(await service.api(`/api/approvals/${asked!.id}`)).toMatchObject({ state: "used" });
+  expect(await service.api(`/api/approvals/${asked!.id}`)).toMatchObject({ state: "approved" });
   const conflict = await decide(asked!.id, { decision: "deny" }, 409);
   expect(conflict).toMatchObject({
     ok: false,
     code: "already_decided",
-    approval: { decision: "approve", state: "used" },
+    approval: { decision: "approve", state: "approved" },
   });
 });
 
@@ -353,7 +353,7 @@ describe("a call that was sent and has no answer", () => {
   test("is repeated by itself if the grant says so", async () => {
     await service.reload(toConfig({ ...HANG, grants: { "tickets.hang": { mode: "allow", retry: true } } }));
     const run = await post();
-    expect((await finished(run)).state).toBe("dead");
+    expect((await finished(run)).state).toBe("failed");
     expect(changes()).toEqual(["/hang"]);
     expect(await service.api("/api/approvals?state=open")).toEqual({ approvals: [] });
   });
@@ -420,7 +420,7 @@ test("webhooks approvals lists, shows and answers questions", async () => {
   expect(shown.stdout).toContain("title  cr\\u{200b}eate");
   expect((await cli("settle", code, "--again")).stderr).toContain("is answered with approve or deny");
   expect((await cli("deny", code, "--reason", "No.")).stdout).toContain(
-    `${code}  tickets.create  denied (deny by operator): No.`,
+    `${code}  tickets.create  denied by operator: No.`,
   );
   expect(await cli("approve", code)).toMatchObject({ code: 1, stderr: expect.stringContaining("operator said deny") });
   await finished(denied);

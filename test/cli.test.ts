@@ -249,7 +249,7 @@ describe("wrong input has a plain message and the exit code of the documentation
     [["events", "save", "a", "--last"], 2, "Name an event, or say --last, not both."],
     [["events", "replay"], 2, "Name events by their ids"],
     [["events", "list", "--since", "soon"], 2, "argument 'soon' is invalid. Expected a duration before now"],
-    [["events", "list", "--status", "ok"], 2, "argument 'ok' is invalid. Expected accepted or "],
+    [["events", "list", "--status", "ok"], 2, "argument 'ok' is invalid. Expected held or "],
     [["events", "catch-up", "jira"], 2, "The sender of jira does not say what did not arrive"],
     [["dead-letters", "retry"], 2, "Name dead letters by their ids"],
     [["dead-letters", "drop", "a", "--all"], 2, "Name dead letters, or say --group or --all, not both."],

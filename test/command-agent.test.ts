@@ -36,15 +36,15 @@ test("exit code 75 is retried; the program runs in the configuration's folder", 
 test("another exit code is a dead letter at once, with the error output", async () => {
   await start("echo 'no such repository' >&2; exit 1");
   expect(await run({})).toMatchObject({
-    status: "dead",
-    runs: [{ state: "dead", attempts: 1, error: expect.stringContaining("no such repository") }],
+    status: "failed",
+    runs: [{ state: "failed", attempts: 1, error: expect.stringContaining("no such repository") }],
   });
 });
 
 test("the program ends at its timeout", async () => {
   await start("echo $$ > pid; sleep 60");
   expect(await run({ timeoutSeconds: 1 })).toMatchObject({
-    runs: [{ state: "dead", error: "timed out after 1 s" }],
+    runs: [{ state: "failed", error: "timed out after 1 s" }],
   });
   // It may have been killed before it wrote its id.
   const hasStarted = existsSync(path.join(service.folder, "pid"));

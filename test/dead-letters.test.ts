@@ -81,7 +81,7 @@ describe("a run that failed permanently", () => {
 test("a failed delivery can be retried, fails again, and can be dropped", async () => {
   modelStatus = 200;
   const { body } = await service.post("agent", { message: "x", channel: "imessage", to: "+15551234567" });
-  expect(await service.settled(body.eventId)).toMatchObject({ status: "dead" });
+  expect(await service.settled(body.eventId)).toMatchObject({ status: "failed" });
   const { deadLetters } = await service.api("/api/dead-letters");
   expect(deadLetters).toMatchObject([
     {
@@ -169,7 +169,7 @@ async function change(action: string, body: object): Promise<{ token?: string; c
 
 async function failRun(): Promise<{ eventId: string; runId: string; sessionKey: string }> {
   const { body } = await service.post("agent", { message: "x", deliver: false });
-  expect(await service.settled(body.eventId)).toMatchObject({ status: "dead" });
+  expect(await service.settled(body.eventId)).toMatchObject({ status: "failed" });
   return body;
 }
 

@@ -102,7 +102,7 @@ test("a failing model is retried; one that rejects is not, and the main session 
 
   models.fail(401, "bad key");
   const refused = await run(quiet({ message: "no", name: "Nightly" }));
-  expect(refused).toMatchObject({ status: "dead", runs: [{ state: "dead", attempts: 1 }] });
+  expect(refused).toMatchObject({ status: "failed", runs: [{ state: "failed", attempts: 1 }] });
   const { entries } = await service.api("/api/sessions/main");
   expect(entries.at(-1).text).toMatch(/^SECURITY NOTICE[^]*---\nHook Nightly \(error\): /);
 });

@@ -39,7 +39,7 @@ test("metrics count requests, events, turns, refusals and reloads, and show the 
   expect(text).not.toContain("nothing");
   expect(value('hookline_requests_total{hook="wake",status="401"}')).toBe(1);
   expect(value('hookline_events_total{mapping="orders",status="accepted"}')).toBe(1);
-  expect(value('hookline_events_total{mapping="orders",status="rejected"}')).toBe(1);
+  expect(value('hookline_events_total{mapping="orders",status="refused"}')).toBe(1);
   expect(value('hookline_runs_total{result="done"}')).toBeGreaterThanOrEqual(1);
   expect(value('hookline_rejections_total{reason="wrong"}')).toBe(1);
   expect(value('hookline_reloads_total{result="ok"}')).toBe(1);
@@ -79,10 +79,9 @@ test("the statistics count events by state, and requests and turns by minute", a
   const { body } = await service.post("agent", { message: "m", deliver: false, wakeMode: "next-heartbeat" });
   await service.settled(body.eventId);
   await service.post("agent", {});
-  const { events, runs, deliveries, minutes } = await service.api("/api/stats");
-  expect(runs).toEqual({ ready: 0, queued: 0, running: 0, held: 0, dead: 0 });
-  expect(deliveries).toEqual({ pending: 0, queued: 0, sending: 0, failed: 0 });
-  expect(events).toEqual({ accepted: 0, canceled: 0, done: 1, skipped: 0, rejected: 1, failed: 0, dead: 0 });
+  const { events, runs, minutes } = await service.api("/api/stats");
+  expect(runs).toEqual({ held: 0, waiting: 0, running: 0, failed: 0 });
+  expect(events).toEqual({ unfinished: 0, done: 1, skipped: 0, refused: 1, failed: 0, canceled: 0 });
   const sum = (name: string) =>
     minutes.reduce((total: number, minute: Record<string, number>) => total + minute[name]!, 0);
   expect(["requests", "clientErrors", "serverErrors", "turns"].map(sum)).toEqual([2, 1, 0, 1]);
@@ -117,7 +116,7 @@ test("the mappings are listed in order, with the sender's address and what they 
       url: "https://hooks.example.org/hooks/a/b",
       shadowed: false,
       action: "agent",
-      events: { done: 1, rejected: 1 },
+      events: { done: 1, refused: 1 },
       errorRate: 0.5,
       lastAt: expect.any(String),
       lastFailureAt: expect.any(String),
@@ -125,8 +124,8 @@ test("the mappings are listed in order, with the sender's address and what they 
     { id: "never", shadowed: true, action: "wake", events: {}, errorRate: 0 },
     { id: "any", shadowed: false },
   ]);
-  const rejected = { count: 1, reason: expect.any(String), lastAt: expect.any(String) };
-  expect(mappings.at(-1)).toMatchObject({ preset: "github", auth: "github", rejected });
+  const refused = { count: 1, reason: expect.any(String), lastAt: expect.any(String) };
+  expect(mappings.at(-1)).toMatchObject({ preset: "github", auth: "github", refused });
   expect(mappings[2].url).toBeUndefined();
   expect(JSON.stringify(mappings)).not.toContain("secret-of-a-sender");
 });

@@ -85,7 +85,7 @@ describe("fallback models", () => {
   ])("after %s none is asked", async (_, status, code) => {
     first.fail(status, "No.", undefined, code);
     second.reply("From the second.");
-    expect((await run()).runs).toMatchObject([{ state: "dead", attempts: 1 }]);
+    expect((await run()).runs).toMatchObject([{ state: "failed", attempts: 1 }]);
     expect(second.conversations()).toEqual([]);
   });
 
@@ -102,7 +102,7 @@ describe("fallback models", () => {
     second.reply("From the second.");
     await service.reload(toConfig({ hooks: { fallbackModels: [] } }));
     const { body } = await service.post("ci", { n: 1 });
-    expect((await service.settled(body.eventId)).runs).toMatchObject([{ state: "dead" }]);
+    expect((await service.settled(body.eventId)).runs).toMatchObject([{ state: "failed" }]);
     expect(second.conversations()).toEqual([]);
     expect((await run({ model: "other" })).runs).toMatchObject([{ state: "done", warnings: [] }]);
     expect(second.conversations()).toHaveLength(1);
@@ -141,7 +141,7 @@ describe("a prompt that is too long", () => {
 
   test("that does not fit alone has failed, and no other model is asked", async () => {
     first.limit({ messages: 0 }, "");
-    expect((await run()).runs).toMatchObject([{ state: "dead", error: expect.stringContaining("too long") }]);
+    expect((await run()).runs).toMatchObject([{ state: "failed", error: expect.stringContaining("too long") }]);
     expect([first.conversations().length, second.conversations().length]).toEqual([1, 0]);
   });
 
@@ -166,7 +166,7 @@ describe("an empty answer", () => {
   test("is a failed turn with its reason", async () => {
     first.reply(" ");
     expect((await run({ deliver: true, channel: "last" })).runs).toMatchObject([
-      { state: "dead", attempts: 2, error: expect.stringMatching(/^The answer of a\/.* was empty\.$/) },
+      { state: "failed", attempts: 2, error: expect.stringMatching(/^The answer of a\/.* was empty\.$/) },
     ]);
   });
 
@@ -185,12 +185,12 @@ describe("an empty answer", () => {
   test("a call of a tool that it was not given has failed too, also in a heartbeat", async () => {
     first.callTool();
     expect((await run()).runs).toMatchObject([
-      { state: "dead", attempts: 2, error: expect.stringContaining("tool-calls") },
+      { state: "failed", attempts: 2, error: expect.stringContaining("tool-calls") },
     ]);
     await service.post("wake", { text: "look" });
     await expect
       .poll(async () => (await service.api("/api/runs")).runs[0])
-      .toMatchObject({ kind: "heartbeat", state: "dead", error: expect.stringContaining("tool-calls") });
+      .toMatchObject({ kind: "heartbeat", state: "failed", error: expect.stringContaining("tool-calls") });
   });
 });
 

@@ -31,7 +31,7 @@ describe("nodes that share a database", () => {
     const accepted = await ingress.post("agent", { message: "Hello.", sessionKey: "s" });
     expect(accepted.status).toBe(202);
     const { eventId } = accepted.body;
-    expect((await ingress.api(`/api/events/${eventId}`)).runs).toMatchObject([{ state: "ready" }]);
+    expect((await ingress.api(`/api/events/${eventId}`)).runs).toMatchObject([{ state: "waiting" }]);
 
     const worker = await startNode(url, "worker");
     const settled = await worker.settled(eventId);

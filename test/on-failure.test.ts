@@ -65,7 +65,7 @@ describe.each(["sqlite", "postgres"])("with a journal in %s", (store) => {
     await startHere();
     models.fail(400, "secret words of the error");
     const { id, status, runs } = await ask("one");
-    expect({ status, state: runs[0].state }).toEqual({ status: "dead", state: "dead" });
+    expect({ status, state: runs[0].state }).toEqual({ status: "failed", state: "failed" });
     await expect.poll(() => slack.thread(thread)).toEqual(["A question.", NOTICE]);
 
     // Another event of the session is answered in between: its reply stays.
@@ -97,7 +97,7 @@ describe.each(["sqlite", "postgres"])("with a journal in %s", (store) => {
 test("without delivery nobody gets a message", async () => {
   await start({ deliver: false });
   models.fail(400, "no");
-  expect(await ask("one")).toMatchObject({ status: "dead", deliveries: [] });
+  expect(await ask("one")).toMatchObject({ status: "failed", deliveries: [] });
 });
 
 test("only the place of the event gets a message", async () => {

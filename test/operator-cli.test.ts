@@ -178,10 +178,10 @@ test("webhooks runs and sessions show what the agent replied", async () => {
   expect(runs.stdout).toContain(body.runId);
   // It concerns only how the summary is written.
   expect((await ask("runs", "list", "--json")).stdout).not.toContain("trustedName");
-  expect((await ask("runs", "list", "--state", "dead")).stdout).toBe("There are no runs.\n");
+  expect((await ask("runs", "list", "--state", "failed")).stdout).toBe("There are no runs.\n");
   expect(await ask("runs", "list", "--state", "nonsense")).toMatchObject({
     code: 2,
-    stderr: expect.stringContaining("Expected waiting or ready or queued"),
+    stderr: expect.stringContaining("Expected held or waiting or running"),
   });
   const run = await ask("runs", "show", body.runId);
   expect(run.stdout).toMatch(/^run {6}\S+\nstate {4}done\nhook {5}m\n[^]*\nreply\n {2}\[echo: .*\] what is up\n/);

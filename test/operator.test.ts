@@ -209,7 +209,7 @@ test("events are listed newest first, in pages, by hook and by status", async ()
   expect(events[0].id > events[1].id).toBe(true);
   const older = await service.api(`/api/events?hook=wake&before=${events[1].id}`);
   expect(older.events).toHaveLength(1);
-  expect((await service.api("/api/events?status=rejected")).events).toMatchObject([{ hook: "m", status: "rejected" }]);
+  expect((await service.api("/api/events?status=refused")).events).toMatchObject([{ hook: "m", status: "refused" }]);
 });
 
 test("a parameter with a value that it cannot have is refused, by every list", async () => {
@@ -238,7 +238,7 @@ test("a parameter with a value that it cannot have is refused, by every list", a
   }
   for (const [path, error] of [
     ["/api/sessions/main?after=-1", "after must be the seq of an entry."],
-    ["/api/events?status=odd", /^status must be one of accepted, /],
+    ["/api/events?status=odd", /^status must be one of held, /],
     ["/api/runs?state=odd", /^state must be one of /],
     ["/api/events/export?since=5", "since must be a time in ISO 8601."],
     ["/api/spend?since=2026-13-01", "since must be a time in ISO 8601."],
@@ -252,7 +252,7 @@ test.each([
   ["/api/events/export?untill=2026-01-01", 'Unknown parameter "untill"; did you mean "until"?'],
   ["/api/sessions?lmit=3", 'Unknown parameter "lmit"; did you mean "limit"?'],
   ["/api/sessions/main?until=3", 'Unknown parameter "until"; known here: limit, after, before.'],
-  ["/api/runs?sate=dead", 'Unknown parameter "sate"; did you mean "state"?'],
+  ["/api/runs?sate=failed", 'Unknown parameter "sate"; did you mean "state"?'],
   ["/api/deliveries?page=2", 'Unknown parameter "page"; known here: limit, before, from, to, state, channel.'],
   ["/api/dead-letters?limit=1&beforr=x", 'Unknown parameter "beforr"; did you mean "before"?'],
 ])("an unknown parameter is refused: %s", async (path, error) => {

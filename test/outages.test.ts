@@ -93,9 +93,9 @@ test("after 30 minutes in all the run has failed, whatever attempts are left", a
   await waitFor(async () => (await outcomes())[0]?.startsWith("waiting for house"), "a run that waits");
   await moveOutage(Date.now() - 30 * MINUTE);
   expect(await service.settled(eventId)).toMatchObject({
-    status: "dead",
+    status: "failed",
     runs: [
-      { state: "dead", error: expect.stringMatching(/^house was unavailable for 30 minutes: house answered 503/) },
+      { state: "failed", error: expect.stringMatching(/^house was unavailable for 30 minutes: house answered 503/) },
     ],
   });
 });
@@ -106,7 +106,7 @@ test("a Retry-After is waited for", async () => {
   await waitFor(async () => (await outcomes())[0]?.startsWith("waiting for house"), "a run that waits");
   const { runs } = await service.api(`/api/events/${eventId}`);
   expect(Date.parse(runs[0].dueAt) - Date.parse(runs[0].unavailableSince)).toBeGreaterThanOrEqual(600_000);
-  expect(runs).toMatchObject([{ state: "ready", attempts: 0, waitingFor: "house" }]);
+  expect(runs).toMatchObject([{ state: "waiting", attempts: 0, waitingFor: "house" }]);
 });
 
 test("an alert comes after five minutes, not before", async () => {
@@ -121,6 +121,6 @@ test("an alert comes after five minutes, not before", async () => {
   await expect
     .poll(() => slack.messages(), { timeout: 120_000 })
     .toEqual([
-      `Runs are waiting for house since ${new Date(since).toISOString()}: it is overloaded or cannot be reached. See: webhooks runs list --state ready`,
+      `Runs are waiting for house since ${new Date(since).toISOString()}: it is overloaded or cannot be reached. See: webhooks runs list --state waiting`,
     ]);
 });

@@ -66,7 +66,7 @@ test("a journal locked by another process: 503 with Retry-After, and 2xx again a
 test("a model that never answers: the turn times out permanently, and the main session gets a summary", async () => {
   const { body } = await post({ timeoutSeconds: 0.2, name: "Slow" });
   const event = await service.settled(body.eventId);
-  expect(event).toMatchObject({ status: "dead", runs: [{ state: "dead", attempts: 1 }] });
+  expect(event).toMatchObject({ status: "failed", runs: [{ state: "failed", attempts: 1 }] });
   const { entries } = await service.api("/api/sessions/main");
   expect(entries.at(-1).text).toMatch(/---\nHook Slow \(error\): .*timed out after 0\.2 s\n<<<END_/);
 });

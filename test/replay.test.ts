@@ -89,7 +89,7 @@ describe("a replay", () => {
   test("of a request without a read body is refused", async () => {
     const large = await service.post("m", "x".repeat(300_000));
     expect(large.status).toBe(413);
-    const [{ id }] = (await service.api("/api/events?status=rejected")).events;
+    const [{ id }] = (await service.api("/api/events?status=refused")).events;
     expect(await replay(id)).toMatchObject({ status: 409, body: { ok: false, code: "no_stored_body" } });
     expect(await replay("nope")).toMatchObject({ status: 404, body: { code: "not_found" } });
   });
@@ -102,7 +102,7 @@ test.each([
   const headers = { authorization: `Bearer ${HOOK_TOKEN}`, "content-type": type };
   const response = await fetch(`${service.url}/hooks/m`, { method: "POST", headers, body });
   expect(response.status).toBe(400);
-  const [{ id }] = (await service.api("/api/events?status=rejected")).events;
+  const [{ id }] = (await service.api("/api/events?status=refused")).events;
   expect((await service.api(`/api/events/${id}`)).request.payload).toBe("");
 });
 

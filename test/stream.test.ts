@@ -1,3 +1,4 @@
+import { isRequest } from "../src/core/shared/words.ts";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, describe, expect, test } from "vitest";
 import type { UserConfig } from "../src/core/config/schema/generated.ts";
@@ -49,7 +50,10 @@ describe("the stream", () => {
     const { body } = await service.post("agent", { message: "hello" });
     const deadLetter = { id: body.runId, eventId: body.eventId };
     await expect.poll(() => named(stream, "dead-letter")).toMatchObject([{ data: { ...deadLetter, isDead: true } }]);
-    expect(rowsOf(stream).at(-1)).toMatchObject({ status: "dead", outcome: expect.stringContaining("turn failed: ") });
+    expect(rowsOf(stream).at(-1)).toMatchObject({
+      status: "failed",
+      outcome: expect.stringContaining("turn failed: "),
+    });
     const authorization = `Bearer ${GATEWAY_TOKEN}`;
     await fetch(`${service.url}/api/dead-letters/${body.runId}`, { method: "DELETE", headers: { authorization } });
     await expect.poll(() => named(stream, "dead-letter").at(-1)?.data).toEqual({ ...deadLetter, isDead: false });
@@ -78,12 +82,12 @@ describe("the stream", () => {
     const { body } = await service.post("agent", { message: "m", sessionKey: "a", deliver: false });
     await service.post("agent", { message: "" });
     // It may be shown as accepted first.
-    const ended = () => rowsOf(all).flatMap(({ status }) => (status === "accepted" ? [] : status));
-    await expect.poll(() => new Set(ended())).toEqual(new Set(["rejected", "done"]));
+    const ended = () => rowsOf(all).flatMap(({ status }) => (isRequest(status, "unfinished") ? [] : status));
+    await expect.poll(() => new Set(ended())).toEqual(new Set(["refused", "done"]));
     const [first] = all.messages;
     for (const [query, matches] of [
       ["?hook=agent", (row: StreamMessage["data"]) => row.hook === "agent"],
-      ["?status=rejected", (row: StreamMessage["data"]) => row.status === "rejected"],
+      ["?status=refused", (row: StreamMessage["data"]) => row.status === "refused"],
       [`?session=${encodeURIComponent(body.sessionKey)}`, (row: StreamMessage["data"]) => row.id === body.eventId],
     ] as const) {
       const filtered = await openStream(service.url, { query: `${query}&after=${first?.id}` });

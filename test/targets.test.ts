@@ -61,7 +61,7 @@ describe.each(["SQLite", "PostgreSQL"])("in %s", (store) => {
     ops.inject({ kind: "answer", status: 400 });
     const { event, to, body } = await send("m", { text: "Hello.", bug: true, place: "place" });
     expect(to).toEqual(["dev", "ops", "place"]);
-    expect(event.status).toBe("dead");
+    expect(event.status).toBe("failed");
     expect(event.outcome).toMatch(/^turn .* → http ops ✗ The target ops answered 400/);
     const states = event.deliveries.map((delivery: { to: string; state: string }) => [delivery.to, delivery.state]);
     expect(Object.fromEntries(states)).toEqual({ ops: "failed", dev: "sent", place: "sent" });

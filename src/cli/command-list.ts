@@ -53,7 +53,7 @@ const EXAMPLES: Record<string, string> = {
   "events export": "webhooks events export --since 7d > events.ndjson",
   "sessions list": "webhooks sessions list --limit 10",
   "sessions show": "webhooks sessions show main",
-  "runs list": "webhooks runs list --state dead",
+  "runs list": "webhooks runs list --state failed",
   "runs show": "webhooks runs show 01a203fc-45d5-7a13-8e95-16865d04c3ab",
   "runs release": "webhooks runs release",
   "runs cancel": "webhooks runs cancel 01a203fc-45d5-7a13-8e95-16865d04c3ab",

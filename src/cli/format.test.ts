@@ -52,7 +52,7 @@ test("no action is said in words", () => {
 test("a delivery to the last route shows where it went", () => {
   const route = { channel: "slack", to: "C1" };
   expect(show({ deliveries: [delivery({ state: "sent", route })] })).toContain("to C1 on slack");
-  expect(show({ deliveries: [delivery({ state: "pending" })] })).toContain("on last");
+  expect(show({ deliveries: [delivery({ state: "waiting" })] })).toContain("on last");
 });
 
 test("each failed attempt is a line with its end, its duration and the first line of its error", () => {

@@ -106,8 +106,8 @@ export function formatCount(count: number, noun: string, plural = `${noun}s`): s
 /** An event's outcome, in the color of its end. */
 export function formatOutcome({ outcome, status }: Pick<EventView, "outcome" | "status">): string {
   const line = toExcerpt(outcome, MAX_OUTCOME);
-  if (status === "failed" || status === "dead") return style("red", line);
-  if (status === "rejected") return style("yellow", line);
+  if (status === "failed") return style("red", line);
+  if (status === "refused") return style("yellow", line);
   return status === "skipped" || status === "canceled"
     ? style("dim", line)
     : line.replace(/ ✓$/, ` ${style("green", "✓")}`);
@@ -223,7 +223,7 @@ export function formatFailedAttempts(attempts: RunView["failedAttempts"] = []): 
 
 /** Errors of the request, its runs and its deliveries, and how to try again. */
 function listErrors({ id, error, runs, deliveries }: EventTimeline): string[] {
-  const isDead = runs.some(({ state }) => state === "dead") || deliveries.some(({ state }) => state === "failed");
+  const isDead = runs.some(({ state }) => state === "failed") || deliveries.some(({ state }) => state === "failed");
   return [
     ...(error ? [`${error.code}: ${toPrintable(error.message)}`, ...toLines(error.detail)] : []),
     ...runs.flatMap((run) => (run.error === undefined ? [] : [`run ${run.state}: ${toPrintable(run.error)}`])),

@@ -2,7 +2,6 @@ import type { Command } from "commander";
 import { createInterface } from "node:readline";
 import { Readable } from "node:stream";
 import { ConfigError } from "../core/errors.ts";
-import { readPages } from "../operator/stored-events.ts";
 import type { EventTimeline, EventView, OperatorAnswers } from "../operator/views.ts";
 import { parseExactAt } from "../core/shared/exact-json.ts";
 import { parseObject } from "../core/shared/json.ts";
@@ -169,13 +168,20 @@ export async function* exportEvents(
   }
 }
 
+const PAGE_SIZE = 500;
+
 /** The events that the flags choose, newest first. */
 export async function* listEvents(client: OperatorClient, flags: FilterFlags): AsyncGenerator<EventView> {
   const { hook, status, since = "", until = "~" } = flags;
-  const readPage = async (page: object) => (await client.call("GET /api/events", { hook, status, ...page })).events;
-  for await (const event of readPages(readPage)) {
-    // Newest first: all that follow are older. ISO 8601 times sort as text.
-    if (event.receivedAt < since) return;
-    if (event.receivedAt < until) yield event;
-  }
+  let before: string | undefined;
+  do {
+    const query = { hook, status, before, limit: PAGE_SIZE };
+    const { events, more } = await client.call("GET /api/events", query);
+    for (const event of events) {
+      // Newest first: all that follow are older. ISO 8601 times sort as text.
+      if (event.receivedAt < since) return;
+      if (event.receivedAt < until) yield event;
+    }
+    before = more ?? (events.length === PAGE_SIZE ? events.at(-1)?.id : undefined);
+  } while (before !== undefined);
 }

@@ -341,11 +341,11 @@ export interface HttpResponse {
   body?: unknown;
 }
 
-export const EVENT_STATUSES = ["accepted", "skipped", "rejected", "done", "failed", "dead", "canceled"] as const;
+export const EVENT_STATUSES = ["accepted", "skipped", "rejected", "done", "failed", "canceled"] as const;
 /**
- * accepted: committed, in progress · skipped: no action · rejected: refused with a 4xx · done · failed: the transform
- * failed, nothing was dispatched · dead: a run or delivery failed permanently, until an operator retries or drops it ·
- * canceled: nothing failed, and an operator canceled a run or dropped a dead letter.
+ * accepted: committed, in progress · skipped: no action · rejected: refused with a 4xx · done · failed: its transform
+ * failed, or a run or delivery failed permanently, until an operator retries or drops it · canceled: nothing failed, and an
+ * operator canceled a run or dropped a dead letter.
  */
 export type EventStatus = (typeof EVENT_STATUSES)[number];
 

@@ -6,7 +6,7 @@ import { compileRecurrence } from "../core/shared/recurrence.ts";
 import { readRegularFile } from "../core/shared/system/files.ts";
 import { listSampleNames } from "../core/shared/system/samples.ts";
 import type { MappingCount } from "../core/journal/journal.ts";
-import type { EventCounts } from "../core/telemetry/activity.ts";
+import { type EventCounts, toEventCounts } from "../core/shared/words.ts";
 import type { EventStatus, HookAction } from "../core/types.ts";
 import type { Rejection } from "./rejections.ts";
 import { toView } from "./iso-times.ts";
@@ -39,7 +39,7 @@ export interface MappingView {
   lastAt?: string;
   lastFailureAt?: string;
   /** The refused requests to its hook among the last 500. */
-  rejected: { count: number; lastAt?: string; reason?: string };
+  refused: { count: number; lastAt?: string; reason?: string };
 }
 
 interface MappingListOptions {
@@ -69,7 +69,7 @@ export function toMappingViews({
   return sources.map(({ id, preset, file, key, mapping, written = mapping }) => {
     const { match = {}, action = "agent", auth, schedule } = mapping;
     const own = counts.filter(({ mapping: counted }) => counted === id);
-    const events: EventCounts = Object.fromEntries(own.map(({ status, count }) => [status, count]));
+    const events = toEventCounts(Object.fromEntries(own.map(({ status, count }) => [status, count])));
     const refused = match.path === undefined ? [] : (byHook.get(match.path) ?? []);
     return toView({
       id,
@@ -91,18 +91,18 @@ export function toMappingViews({
       errorRate: toErrorRate(events),
       lastAt: lastOf(own),
       lastFailureAt: lastOf(own.filter(({ status }) => FAILURES.includes(status))),
-      rejected: toView({ count: refused.length, lastAt: refused[0]?.at, reason: refused[0]?.reason }),
+      refused: toView({ count: refused.length, lastAt: refused[0]?.at, reason: refused[0]?.reason }),
     });
   });
 }
 
 function toErrorRate(events: EventCounts): number {
   const total = Object.values(events).reduce((sum, count) => sum + count, 0);
-  const failures = FAILURES.reduce((sum, status) => sum + (events[status] ?? 0), 0);
+  const failures = (events.refused ?? 0) + (events.failed ?? 0);
   return total === 0 ? 0 : failures / total;
 }
 
-const FAILURES: readonly EventStatus[] = ["rejected", "failed", "dead"];
+const FAILURES: readonly EventStatus[] = ["rejected", "failed"];
 
 function lastOf(counts: MappingCount[]): number | undefined {
   return counts.length === 0 ? undefined : Math.max(...counts.map(({ lastAt }) => lastAt));

@@ -4,12 +4,13 @@ import type { ResolvedConfig } from "../core/config/resolved-config.ts";
 import type { Dispatcher } from "../core/dispatch/dispatcher.ts";
 import type { BudgetStatus } from "../core/dispatch/hold.ts";
 import { type ConfigProblem, toSentence } from "../core/errors.ts";
-import type { JournalStats, NodeInfo, NodeRecord, WorkCounts } from "../core/journal/journal.ts";
+import type { JournalStats, NodeInfo, NodeRecord } from "../core/journal/journal.ts";
 import type { FolderStatus, MailStatus } from "../core/ports/mail-status.ts";
 import type { ReloadFailure, Runtime } from "../core/ports/runtime.ts";
 import { compileRecurrence, toWallTime } from "../core/shared/recurrence.ts";
 import { packageVersion } from "../core/shared/system/package.ts";
-import type { EventCounts, Minute } from "../core/telemetry/activity.ts";
+import type { EventCounts, RunCounts } from "../core/shared/words.ts";
+import type { Minute } from "../core/telemetry/activity.ts";
 import type { ModuleCost, SandboxStatus } from "../core/transforms/runner.ts";
 import { toScheduleHook } from "../core/types.ts";
 import { toIso, toView, type View } from "./iso-times.ts";
@@ -18,9 +19,10 @@ import { toIso, toView, type View } from "./iso-times.ts";
 
 type MailView = Omit<MailStatus, "folders"> & { folders: View<FolderStatus>[] };
 
-export interface StatsView extends WorkCounts {
-  /** How many events the journal has in each state, and runs and deliveries. Counting ends at `countedTo`, so a state may have more. */
+export interface StatsView {
+  /** How many events the journal has in each state, and unfinished or failed runs. Counting ends at `countedTo`, so a state may have more. */
   events: EventCounts;
+  runs: RunCounts;
   countedTo: number;
   /** The refused requests among the last 500. */
   refused: number;

@@ -2,14 +2,14 @@ import { describeWait } from "../core/shared/run-wait.ts";
 import { HTTP_ERRORS } from "../core/errors.ts";
 import type { EventRecord, EventSearch, EventSummary, Journal, Page } from "../core/journal/journal.ts";
 import { parsePath } from "../core/shared/json.ts";
-import type { EventStatus } from "../core/types.ts";
+import { isRequest, ofRequests, type RequestFilter, toRequestWord } from "../core/shared/words.ts";
 
 type StoredEvents = Pick<Journal, "listEvents" | "getEvent">;
 
 export interface EventFilter extends Page, Pick<EventSearch, "mapping" | "session" | SearchFacet> {
   prefix?: string;
   hook?: string;
-  status?: EventStatus;
+  status?: RequestFilter;
   /** Text that the row, the body, a prompt, a reply or an error contains, in any case; and fields: `payload.action = opened`. */
   q?: string;
 }
@@ -34,11 +34,11 @@ export async function findEvents(
   journal: Pick<Journal, "listEvents" | "searchEvents">,
   filter: EventFilter,
 ): Promise<FoundEvents> {
-  const { q, prefix, limit, before, ...facets } = filter;
-  const search = { ...facets, ...(q === undefined ? {} : parseSearch(q)) };
-  const { hook: _hook, status: _status, from: _from, to: _to, ...searched } = search;
+  const { q, prefix, limit, before, status: word, ...facets } = filter;
+  const search = { ...facets, ...(word && ofRequests(word)), ...(q === undefined ? {} : parseSearch(q)) };
+  const { hook, status, from, to, ...searched } = search;
   if (Object.values(searched).every((value) => value === undefined))
-    return { events: await journal.listEvents(filter) };
+    return { events: await journal.listEvents({ prefix, limit, before, hook, status, from, to }) };
   const endsAt = performance.now() + SEARCH_MS;
   const ids: string[] = [];
   const progress: Pick<FoundEvents, "searched" | "searchedTo"> & { searched: number } = { searched: 0 };
@@ -70,7 +70,7 @@ function parseSearch(q: string): Pick<EventSearch, "fields" | "text"> {
 
 export interface StoredEventFilter {
   hook?: string;
-  status?: EventStatus;
+  status?: RequestFilter;
   /** Received at this time or later, in milliseconds since the epoch. */
   since?: number;
   /** Received before this time. */
@@ -82,11 +82,13 @@ export async function* listSince(
   journal: StoredEvents,
   { hook, status, since = 0, until = Infinity }: StoredEventFilter,
 ): AsyncGenerator<EventRecord> {
-  const rows = readPages((page) => journal.listEvents({ hook, status, ...page }), PAGE_SIZE);
-  for await (const { id, receivedAt } of rows) {
+  const wanted = status && ofRequests(status);
+  const rows = readPages((page) => journal.listEvents({ hook, status: wanted?.status, ...page }), PAGE_SIZE);
+  for await (const row of rows) {
     // Ids sort by time, so all that follow are older.
-    if (receivedAt < since) return;
-    const event = receivedAt < until ? await journal.getEvent(id) : undefined;
+    if (row.receivedAt < since) return;
+    const isWanted = status === undefined || isRequest(toRequestWord(row), status);
+    const event = isWanted && row.receivedAt < until ? await journal.getEvent(row.id) : undefined;
     if (event) yield event;
   }
 }

@@ -1,6 +1,18 @@
 import { toPrompt } from "../core/boundary/boundary.ts";
 import { exactPayload } from "../core/shared/exact-json.ts";
 import { cutText } from "../core/shared/text/text.ts";
+import {
+  type MessageWord,
+  type QuestionWord,
+  type RequestWord,
+  type StepWord,
+  toMessageWord,
+  toQuestionWord,
+  toRequestWord,
+  toStepWord,
+  toTurnWord,
+  type TurnWord,
+} from "../core/shared/words.ts";
 import type { FoundMissed } from "../core/ports/missed.ts";
 import type { FindParser } from "../core/ingress/parse-body.ts";
 import { matchHook } from "../core/ingress/router.ts";
@@ -100,7 +112,9 @@ interface SubscriptionView extends View<SubscriptionRow> {
 }
 
 /** The fields of a row in a list. */
-export type EventView = View<Omit<EventSummary, keyof Outcome>> & OutcomeView;
+export type EventView = View<Omit<EventSummary, keyof Outcome | "status" | "unfinished">> & {
+  status: RequestWord;
+} & OutcomeView;
 export type DeadLetterView = View<DeadLetter>;
 type DeadLetterGroupView = View<DeadLetterGroup>;
 type EntryView = View<Omit<Entry, "sessionKey" | "boundary" | "urgent">>;
@@ -143,29 +157,33 @@ export interface RecordingTimeline extends View<Recording> {
 
 type RecordedView = Omit<View<RecordedRequest>, "request"> & { request: RequestView };
 
-export type RunView = Omit<View<Run>, "action" | "steps" | "failedAttempts"> & {
+export type RunView = Omit<View<Run>, "state" | "action" | "steps" | "failedAttempts"> & {
+  state: TurnWord;
   action?: AgentActionView;
   steps?: StepView[];
   failedAttempts?: FailedAttemptView[];
 };
 
-type DeliveryView = Omit<View<Delivery>, "failedAttempts"> & { failedAttempts?: FailedAttemptView[] };
+type DeliveryView = Omit<View<Delivery>, "state" | "failedAttempts"> & {
+  state: MessageWord;
+  failedAttempts?: FailedAttemptView[];
+};
 
 type FailedAttemptView = View<FailedAttempt>;
 
 /** Without `answer`: only the driver reads it, to continue from. */
-type StepView = View<Omit<Step, "answer" | "boundary" | "late">> & { late?: LateView };
+type StepView = View<Omit<Step, "state" | "answer" | "boundary" | "late">> & { state: StepWord; late?: LateView };
 
 /** A result that came after a person had decided without it. */
 interface LateView {
-  state: Step["state"];
+  state: StepWord;
   text?: string;
   finishedAt?: string;
 }
 
 export function toRunView({ action, steps, failedAttempts, ...run }: Run): RunView {
   return {
-    ...toView(run),
+    ...toView({ ...run, state: toTurnWord(run.state) }),
     ...(action && { action: toActionView(action) }),
     steps: steps?.map(toStepView),
     failedAttempts: failedAttempts?.map(toView),
@@ -173,7 +191,8 @@ export function toRunView({ action, steps, failedAttempts, ...run }: Run): RunVi
 }
 
 export function toDeliveryView({ failedAttempts, ...delivery }: Delivery): DeliveryView {
-  return { ...toView(delivery), failedAttempts: failedAttempts?.map(toView) };
+  const state = toMessageWord(delivery.state);
+  return { ...toView({ ...delivery, state }), failedAttempts: failedAttempts?.map(toView) };
 }
 
 type RunTimeline = RunView & { steps: StepView[] };
@@ -183,7 +202,10 @@ export function toRunTimeline(run: Run, steps: Step[]): RunTimeline {
 }
 
 /** A question to a person, and how it has ended. */
-export type ApprovalView = Omit<View<Approval>, "deliveries"> & { deliveries?: HeldDelivery[] };
+export type ApprovalView = Omit<View<Approval>, "state" | "deliveries"> & {
+  state: QuestionWord;
+  deliveries?: HeldDelivery[];
+};
 
 /** With the question as every place shows it. */
 export type ApprovalDetail = ApprovalView & { question: Question };
@@ -197,7 +219,7 @@ interface HeldDelivery {
 
 export function toApprovalView({ deliveries, ...approval }: Approval): ApprovalView {
   return {
-    ...toView(approval),
+    ...toView({ ...approval, state: toQuestionWord(approval.state) }),
     ...(deliveries && { deliveries: deliveries.map(({ channel, to, text }) => ({ channel, to, text })) }),
   };
 }
@@ -250,13 +272,17 @@ export function toToolsView(
 }
 
 function toStepView({ late, ...step }: Step): StepView {
-  return { ...toView({ ...step, answer: undefined, boundary: undefined }), ...(late && { late: toView(late) }) };
+  return {
+    ...toView({ ...step, state: toStepWord(step.state), answer: undefined, boundary: undefined }),
+    ...(late && { late: toView({ ...late, state: toStepWord(late.state) }) }),
+  };
 }
 
 export function toEventView(summary: EventSummary): EventView {
-  const { id, hook, mapping, event, subject, receivedAt, replayOf, status, reason, actions } = summary;
+  const { id, hook, mapping, event, subject, receivedAt, replayOf, reason, actions } = summary;
   return {
-    ...toView({ id, hook, mapping, event, subject, receivedAt, replayOf, status, reason, actions }),
+    ...toView({ id, hook, mapping, event, subject, receivedAt, replayOf, reason, actions }),
+    status: toRequestWord(summary),
     ...toOutcome(summary),
   };
 }

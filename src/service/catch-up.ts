@@ -245,8 +245,8 @@ export function createCatchUps(parts: Parts, { requireReady, receive, alerts }: 
 /** Ids that have arrived since a time, also by another attempt of the sender. */
 async function readKnownIds({ journal }: Parts, hook: string, since: number): Promise<Set<string>> {
   const known = new Set<string>();
-  for await (const { request, status } of listSince(journal, { hook, since })) {
-    if (status !== "rejected" && status !== "failed")
+  for await (const { request, status, failure } of listSince(journal, { hook, since })) {
+    if (status !== "rejected" && failure === undefined)
       known.add(toText(readOwn(parseObject(request.body.toString("utf8")), "id")));
   }
   return known;

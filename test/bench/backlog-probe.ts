@@ -13,7 +13,7 @@ export interface Costs {
   "claim and carry out": number;
   "list events": number;
   "list events of a hook": number;
-  "list dead events": number;
+  "list failed events": number;
   "list runs": number;
   "list waiting runs": number;
   "list deliveries": number;
@@ -45,7 +45,7 @@ const costs: Costs = {
   "claim and carry out": await time(CLAIMS, () => carryOut(journal, 4)),
   "list events": await time(READS, () => journal.listEvents({ limit })),
   "list events of a hook": await time(READS, () => journal.listEvents({ limit, hook: "github" })),
-  "list dead events": await time(READS, () => journal.listEvents({ limit, status: "dead" })),
+  "list failed events": await time(READS, () => journal.listEvents({ limit, status: "failed" })),
   "list runs": await time(READS, () => journal.listRuns({ limit })),
   "list waiting runs": await time(READS, () => journal.listRuns({ limit, state: "ready" })),
   "list deliveries": await time(READS, () => journal.listDeliveries({ limit })),

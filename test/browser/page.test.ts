@@ -82,7 +82,7 @@ test("every request is a line that ends in what happened, also refused ones, and
     .poll(show)
     .toEqual([
       expect.stringMatching(/^refused alerts The token is wrong/),
-      "rejected wake 400: Invalid payload: text is required.",
+      "refused wake 400: Invalid payload: text is required.",
       expect.stringMatching(/^done alerts Alert DiskFull turn [\d.]+ m?s/),
       expect.stringMatching(/^failed ci builds 500: (?:Error: )?the payload has no job/),
       "skipped ci builds the transform gave no action",
@@ -93,9 +93,9 @@ test("every request is a line that ends in what happened, also refused ones, and
   expect(page.url()).toContain("status=skipped");
   await page.getByRole("button", { name: "Clear" }).click();
   await page.getByLabel("Search requests").fill("text is required");
-  await expect.poll(show).toEqual([expect.stringMatching(/^rejected wake/)]);
+  await expect.poll(show).toEqual([expect.stringMatching(/^refused wake/)]);
   await page.reload();
-  await expect.poll(show).toEqual([expect.stringMatching(/^rejected wake/)]);
+  await expect.poll(show).toEqual([expect.stringMatching(/^refused wake/)]);
   // What only the payload says, the service finds.
   await page.getByLabel("Search requests").fill("dISKfULL");
   await expect.poll(show).toEqual([expect.stringMatching(/^done alerts/)]);

@@ -55,7 +55,7 @@ function listScreens(): string[] {
     "",
     "?status=failed",
     "?text=cart",
-    ...["done", "failed", "dead", "skipped"].map((status) => `events/${find((event) => event.status === status)}`),
+    ...["done", "failed", "skipped"].map((status) => `events/${find((event) => event.status === status)}`),
     `events/${find(({ outcome }) => outcome.includes("held turn"))}`,
     `events/${findRetried()}`,
     "playground?mapping=ci",

@@ -1,3 +1,4 @@
+import { isRequest } from "../../src/core/shared/words.ts";
 import { isDeepStrictEqual } from "node:util";
 import type { MappingInput, UserConfig } from "../../src/core/config/schema/generated.ts";
 import { waitFor } from "../support/client.ts";
@@ -303,7 +304,7 @@ async function finish(eventIds: string[], service: Service): Promise<void> {
     await waitFor(async () => {
       await answerQuestions(service);
       const { status } = await service.api(`/api/events/${eventId}`);
-      return status !== "accepted";
+      return !isRequest(status, "unfinished");
     }, `the event ${eventId}`);
   }
 }

@@ -42,7 +42,7 @@ test("rejected by the mapping's schema: the event can be replayed after a fix", 
   await expect.poll(() => folderStatus(service)).toMatchObject({ state: "watching", posted: 19, setAside: 1 });
 
   await change(MAPPING);
-  const { events } = await service.api("/api/events?hook=mail&status=rejected");
+  const { events } = await service.api("/api/events?hook=mail&status=refused");
   const alone = await Promise.all(events.map(({ id }: { id: string }) => service.api(`/api/events/${id}`)));
   const refused = alone.filter(({ request }) => request.payload.messages.length === 1);
   expect(refused).toMatchObject([{ request: { payload: { messages: [{ messageId: "a-007" }] } } }]);
@@ -79,7 +79,7 @@ test("rejected because there is no mail hook: all are posted once there is one",
   send(...sent);
   await expect
     .poll(() => folderStatus(service))
-    .toMatchObject({ state: "rejected", error: expect.stringContaining("404"), setAside: 0 });
+    .toMatchObject({ state: "refused", error: expect.stringContaining("404"), setAside: 0 });
   await change(MAPPING);
   await expect.poll(ids).toEqual(sent);
   await expect.poll(() => folderStatus(service)).toMatchObject({ state: "watching", setAside: 0 });

@@ -1,3 +1,4 @@
+import { isRequest } from "../../src/core/shared/words.ts";
 import { createServer } from "node:http";
 import { text } from "node:stream/consumers";
 import type { UserConfig } from "../../src/core/config/schema/generated.ts";
@@ -169,7 +170,7 @@ async function finish({ key }: OddPeer, { service, work, target, eventId, asked 
       questions.push(String(args.text));
       await service.operate("POST", `/api/approvals/${id}`, { decision: "approve" });
     }
-    return status !== "accepted";
+    return !isRequest(status, "unfinished");
   }, `the event of ${key}`);
   const { runs, deliveries } = await service.api(`/api/events/${eventId}`);
   const { steps } = await service.api(`/api/runs/${runs[0].id}`);

@@ -9,7 +9,7 @@ export interface Tab {
   page: Page;
   /** Messages of the console above level info, exceptions, and requests to any other host. */
   problems: string[];
-  /** Goes to a place of the page: `runs?state=dead`. */
+  /** Goes to a place of the page: `runs?state=failed`. */
   go(place: string): Promise<void>;
   /** The rules that the page breaks for people who use a screen reader or a keyboard, if it matters. */
   findBarriers(rules?: Rules): Promise<string[]>;

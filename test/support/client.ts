@@ -1,3 +1,4 @@
+import { isRequest } from "../../src/core/shared/words.ts";
 import { setTimeout as sleep } from "node:timers/promises";
 
 /** A JSON body, loosely typed so that tests can read any field. */
@@ -68,7 +69,7 @@ export function createClient(url: string, tokens: { hookToken: string; gatewayTo
       const what = (): string => `an event to be executed: ${JSON.stringify(event, undefined, 2)}`;
       await waitFor(async () => {
         event = await api(`/api/events/${eventId}`);
-        return event.status !== "accepted";
+        return !isRequest(event.status, "unfinished");
       }, what);
       return event;
     },

@@ -19,7 +19,7 @@ test("fish completes commands and options, with what they do", async () => {
     "replay\tRun events again through today's mappings, as new events\n",
   );
   expect(await complete("hookline events re")).toBe(await complete("webhooks events re"));
-  expect(await complete("webhooks events list --sta")).toMatch(/^--status\tonly events that are accepted/);
+  expect(await complete("webhooks events list --sta")).toMatch(/^--status\tonly events that are held/);
   expect(await complete("webhooks ch")).toMatch(/^channels\t.*\ncheck\t.*\n$/);
 });
 

@@ -13,6 +13,7 @@ import type { EventTimeline } from "../../operator/views.ts";
 import type { SignedParts } from "../../core/ports/signature.ts";
 import { parseObject, toObject, toText } from "../../core/shared/json.ts";
 import { toServiceAddress } from "../../core/shared/system/owner.ts";
+import { isRequest } from "../../core/shared/words.ts";
 import { toBearer } from "../../core/shared/secret.ts";
 import { toTempDir } from "../../core/shared/system/temporary-folder.ts";
 import { silentLog, toPrintable } from "../../core/telemetry/log.ts";
@@ -73,7 +74,7 @@ async function send(hook: string, named: string | undefined, flags: SendFlags, i
   const event = client && flags.wait && response.ok && eventId ? await waitForEvent(eventId, client) : undefined;
 
   const { status } = response;
-  if (!response.ok || event?.status === "failed" || event?.status === "dead") io.exitCode = EXIT_CODES.failed;
+  if (!response.ok || event?.status === "failed") io.exitCode = EXIT_CODES.failed;
   // A handshake may be answered with a text.
   const answer = parseJsonOrText(text);
   if (flags.json) return printJson(io, { status, eventId: eventId ?? undefined, body: answer, event });
@@ -264,7 +265,7 @@ async function waitForEvent(id: string, client: OperatorClient): Promise<EventTi
     const response = await client.send("GET", `/api/events/${encodeURIComponent(id)}`);
     if (response.status === 404) return undefined;
     const event: EventTimeline = parseEvent(await (await requireAnswer(response)).text());
-    if (event.status !== "accepted") return event;
+    if (!isRequest(event.status, "unfinished")) return event;
     await delay(POLL_MS);
   }
 }

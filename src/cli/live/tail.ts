@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import { Readable } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
 import { ConfigError } from "../../core/errors.ts";
-import { EVENT_STATUSES } from "../../core/types.ts";
+import { isRequest, REQUEST_FILTERS } from "../../core/shared/words.ts";
 import { addServiceOptions, type ServiceFlags, toOneOf } from "../command.ts";
 import { type CliIo, printError, style } from "../io.ts";
 import { createOperatorClient, requireAnswer } from "../operator-client.ts";
@@ -19,7 +19,7 @@ export function addTail(program: Command, io: CliIo): void {
       "Show each request of a running service, as `webhooks dev` does, until Ctrl-C. It reconnects after a restart of the service.",
     )
     .option("--hook <name>", "only requests to this hook")
-    .option("--status <status>", `only events that are ${EVENT_STATUSES.join(", ")}`, toOneOf(EVENT_STATUSES))
+    .option("--status <status>", `only events that are ${REQUEST_FILTERS.join(", ")}`, toOneOf(REQUEST_FILTERS))
     .action((flags: TailFlags) => tail(flags, io));
 }
 
@@ -27,7 +27,7 @@ async function tail({ hook, status, json, ...service }: TailFlags, io: CliIo): P
   const client = await createOperatorClient(service, io);
   const signal = io.stopSignal();
   const read = (id: string) => client.call("GET /api/events/:id", { id });
-  const isWanted = (event?: { status: string }): boolean => status === undefined || event?.status === status;
+  const isWanted = (event?: { status: string }): boolean => status === undefined || isRequest(event?.status, status);
   const view = createLiveView({ io, read, json, isWanted });
   let after: string | undefined;
   // The first connection fails with the reason; a later one is tried until the service is back.

@@ -8,6 +8,7 @@ import type { AnswerView, EventTimeline, OperatorAnswers } from "../../operator/
 import type { ReloadCause } from "../../service/runtime/reload.ts";
 import { parseObject, toText } from "../../core/shared/json.ts";
 import type { ModuleCost } from "../../core/transforms/runner.ts";
+import { isRequest } from "../../core/shared/words.ts";
 import { toPrintable } from "../../core/telemetry/log.ts";
 import { formatCount, formatDuration, formatLog, formatModule, formatOutcome, toExcerpt } from "../format.ts";
 import { type CliIo, print, printJsonLine, style, wrapWords } from "../io.ts";
@@ -149,7 +150,7 @@ function toRecord(event: EventTimeline | undefined, answer: AnswerView | undefin
 
 /** Nothing to say yet: it may end in a moment. A failed attempt is something to say. */
 function isInProgress({ status, runs, deliveries }: EventTimeline): boolean {
-  return status === "accepted" && [...runs, ...deliveries].every(({ error }) => error === undefined);
+  return isRequest(status, "unfinished") && [...runs, ...deliveries].every(({ error }) => error === undefined);
 }
 
 function describeAnswer(answer: AnswerView | undefined): string[] {
@@ -164,7 +165,7 @@ function describeEvent(event: EventTimeline): string[] {
   const { id, hook, mapping, event: named, subject, replayOf, warnings, log, error, runs } = event;
   const title = [replayOf ? `replay of ${hook}` : hook, ...(mapping === undefined ? [] : [mapping])].join(" → ");
   const about = [named, subject].filter((text) => text !== undefined).map((text) => ` ${toExcerpt(text, MAX_ABOUT)}`);
-  const isFailure = ["rejected", "failed", "dead"].includes(event.status);
+  const isFailure = ["refused", "failed"].includes(event.status);
   const [run] = runs;
   const reply = runs.length === 1 && run?.reply ? formatReply(run.reply) : [];
   return [

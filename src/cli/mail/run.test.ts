@@ -50,7 +50,7 @@ test.each<[Partial<FolderStatus>, RegExp]>([
   [{ state: "mailbox-gone", error: "no" }, /^INBOX {2}MAILBOX GONE: no; check .*folders; next try in 5 min$/],
   [{ state: "tls-failed", error: "no" }, /^INBOX {2}NO SAFE CONNECTION: no; next try in 5 min$/],
   [
-    { state: "rejected", error: "nothing listens at 127.0.0.1:1" },
+    { state: "refused", error: "nothing listens at 127.0.0.1:1" },
     /^INBOX {2}the service accepts no mail: nothing listens at 127.0.0.1:1; check that `webhooks serve` runs/,
   ],
   [{ state: "network", error: "Lost." }, /^INBOX {2}the mailbox cannot be reached: Lost; next try in 5 min$/],
@@ -63,12 +63,12 @@ test.each<[Partial<FolderStatus>, RegExp]>([
 
 test("a repeated failure is not described again", () => {
   const { change } = createLinePrinter(output.io);
-  const rejected = { state: "rejected", error: "nothing listens" } as const;
-  change(status(rejected));
-  change(status({ ...rejected, nextTryAt: Date.now() + 240_000 }));
-  change(status({ ...rejected, error: "the hook answered 401" }));
+  const refused = { state: "refused", error: "nothing listens" } as const;
+  change(status(refused));
+  change(status({ ...refused, nextTryAt: Date.now() + 240_000 }));
+  change(status({ ...refused, error: "the hook answered 401" }));
   change(status({}));
-  change(status(rejected));
+  change(status(refused));
   expect(lines()).toEqual([
     expect.stringContaining("nothing listens; check"),
     "INBOX  no change; next try in 4 min",

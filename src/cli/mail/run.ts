@@ -99,7 +99,7 @@ const SENTENCES: Record<MailState, { text: string; advice?: string; color: "gree
   stopped: { text: "stopped", color: "green" },
   network: { text: "the mailbox cannot be reached", color: "yellow" },
   locked: { text: "another process watches the mailbox", color: "yellow" },
-  rejected: {
+  refused: {
     text: "the service accepts no mail",
     advice: "check that `webhooks serve` runs with the mail preset and this hooks.token",
     color: "yellow",

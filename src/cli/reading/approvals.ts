@@ -4,7 +4,8 @@ import { readPages } from "../../operator/stored-events.ts";
 import type { ApprovalDetail, ApprovalView } from "../../operator/views.ts";
 import { isId } from "../../core/shared/id.ts";
 import { toPrintable } from "../../core/telemetry/log.ts";
-import { APPROVAL_STATES, type Decision } from "../../core/types.ts";
+import { QUESTION_WORDS, toEndWord } from "../../core/shared/words.ts";
+import type { Decision } from "../../core/types.ts";
 import {
   addListOptions,
   addServiceOptions,
@@ -30,7 +31,7 @@ export function addApprovals(program: Command, io: CliIo): void {
     .description("Show and answer the questions of agents: about calls, their outcomes, and replies.");
   const list = approvals.command("list").description("List questions, newest first.");
   addAnswer(
-    addListOptions(list).option("--state <state>", "only questions in this state", toOneOf(APPROVAL_STATES), "open"),
+    addListOptions(list).option("--state <state>", "only questions in this state", toOneOf(QUESTION_WORDS), "open"),
     io,
     async (client, { state, limit }: ListFlags & { state: string }) =>
       (await client.call("GET /api/approvals", { state, limit })).approvals,
@@ -112,7 +113,8 @@ function formatApproval(approval: ApprovalDetail, options: LinesOptions): string
   return [...toQuestionLines(approval.question, options), ...end];
 }
 
-function describeEnd({ state, decision, by, reason }: ApprovalView): string {
-  const person = decision === undefined ? "" : ` (${decision} by ${by})`;
-  return toPrintable(`${state}${person}${reason === undefined ? "" : `: ${reason}`}`);
+function describeEnd(approval: ApprovalView): string {
+  const { by, reason } = approval;
+  const person = by === undefined ? "" : ` by ${by}`;
+  return toPrintable(`${toEndWord(approval)}${person}${reason === undefined ? "" : `: ${reason}`}`);
 }

@@ -3,7 +3,7 @@ import type { Command } from "commander";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { codeOf } from "../../core/errors.ts";
-import { EVENT_STATUSES } from "../../core/types.ts";
+import { REQUEST_FILTERS } from "../../core/shared/words.ts";
 import {
   addListOptions,
   addServiceOptions,
@@ -106,7 +106,7 @@ const ID_HELP = "its id, or the beginning of it; last is the newest";
 function addFilterOptions(command: Command): Command {
   return command
     .option("--hook <name>", "only events of this hook")
-    .option("--status <status>", `only events that are ${EVENT_STATUSES.join(", ")}`, toOneOf(EVENT_STATUSES))
+    .option("--status <status>", `only events that are ${REQUEST_FILTERS.join(", ")}`, toOneOf(REQUEST_FILTERS))
     .addOption(createSince("only events received since then: a duration before now, as 90m or 7d, or a date"))
     .option("--until <time>", "only events received before then", toTime);
 }

@@ -33,7 +33,7 @@ async function infer(hook: string, flags: InferFlags, io: CliIo): Promise<void> 
   const shape = createShape();
   for await (const { status, event, request } of exportEvents(client, { hook, since: flags.since })) {
     // A body that was not stored is empty.
-    if (status === "rejected" || request.payload === "" || (flags.event !== undefined && event !== flags.event))
+    if (status === "refused" || request.payload === "" || (flags.event !== undefined && event !== flags.event))
       continue;
     if (event !== undefined) names.set(event, (names.get(event) ?? 0) + 1);
     addValue(shape, request.payload);

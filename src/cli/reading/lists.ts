@@ -3,7 +3,7 @@ import type { OperatorAnswers } from "../../operator/views.ts";
 import { describeWait } from "../../core/shared/run-wait.ts";
 import { addUpSpend, type SpendSum } from "../../core/shared/spend-sum.ts";
 import { toPrintable } from "../../core/telemetry/log.ts";
-import { RUN_STATES } from "../../core/types.ts";
+import { TURN_WORDS } from "../../core/shared/words.ts";
 import {
   addListOptions,
   addServiceOptions,
@@ -20,7 +20,6 @@ type SpendFlags = ServiceFlags & { since?: string; by: SpendGroup };
 
 const SPEND_GROUPS = ["hook", "mapping", "model"] as const;
 type SpendGroup = (typeof SPEND_GROUPS)[number];
-const WANTED_STATES = ["waiting", ...RUN_STATES] as const;
 
 export function addLists(program: Command, io: CliIo): void {
   const sessions = program.command("sessions").description("Show the sessions of the agents.");
@@ -41,11 +40,7 @@ export function addLists(program: Command, io: CliIo): void {
   const runs = program.command("runs").description("Show the agents' turns, and release held ones.");
   const listRuns = runs.command("list").description("List agent turns with their replies, newest first.");
   addAnswer(
-    addListOptions(listRuns).option(
-      "--state <state>",
-      `only ${WANTED_STATES.join(", ")} runs; waiting: ready or queued`,
-      toOneOf(WANTED_STATES),
-    ),
+    addListOptions(listRuns).option("--state <state>", `only ${TURN_WORDS.join(", ")} runs`, toOneOf(TURN_WORDS)),
     io,
     async (client, { limit, state }: ListFlags & { state?: string }) =>
       (await client.call("GET /api/runs", { limit, state })).runs,

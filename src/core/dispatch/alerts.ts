@@ -336,7 +336,7 @@ function isQuestionHold(reason: string | undefined): boolean {
 
 function describeOutage(provider: string, since: number): string {
   const time = new Date(since).toISOString();
-  return `Runs are waiting for ${toOneLine(provider)} since ${time}: it is overloaded or cannot be reached. See: webhooks runs list --state ready`;
+  return `Runs are waiting for ${toOneLine(provider)} since ${time}: it is overloaded or cannot be reached. See: webhooks runs list --state waiting`;
 }
 
 function describeSilence({ hook }: AlertRule, last: number | undefined): string {

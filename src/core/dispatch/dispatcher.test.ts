@@ -186,7 +186,7 @@ describe("failures", () => {
     expect(attempts).toBe(2);
     const [dead] = await runsInState("dead", 1);
     expect(dead).toMatchObject({ error: "busy", attempts: 2 });
-    const [event] = await service.journal.listEvents({ limit: 1, status: "dead" });
+    const [event] = await service.journal.listEvents({ limit: 1, status: "failed" });
     expect(event).toBeDefined();
     const main = await service.journal.getSession("main", { limit: 10 });
     expect(main?.entries.map(({ text }) => text)).toEqual(["Hook Test (error): busy", "Hook Test: ok"]);

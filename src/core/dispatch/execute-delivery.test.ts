@@ -276,14 +276,14 @@ describe("executeDelivery", () => {
   });
 
   describe("fails permanently", () => {
-    test("if the service says so, and the event is dead", async () => {
+    test("if the service says so, and the event has failed", async () => {
       const channel = recorder(() => {
         throw new DriverError("channel_not_found", { retryable: false });
       });
       service = await startDispatch({ agent, channel });
       await service.accept(toC1);
       expect(await settled("failed")).toMatchObject({ attempts: 1, error: "channel_not_found" });
-      expect((await service.journal.listEvents({ limit: 1 }))[0]?.status).toBe("dead");
+      expect((await service.journal.listEvents({ limit: 1 }))[0]?.status).toBe("failed");
     });
 
     test("if the channel is not configured", async () => {

@@ -129,7 +129,7 @@ async function recordRunFailure(run: ClaimedRun, given: unknown, context: Dispat
   const delayMs = outage?.delayMs ?? retryDelayMs(cause, countFailures(run), { ...BACKOFF, maxAttempts });
   const finishedAt = Date.now();
   const ms = msSince(run.startedAt);
-  telemetry.activity.turned({ result: delayMs === undefined ? "dead" : "retried", ms });
+  telemetry.activity.turned({ result: delayMs === undefined ? "failed" : "retried", ms });
   failSpan();
   if (delayMs !== undefined && outage) {
     const { unavailableSince, waitingFor } = outage;

@@ -146,7 +146,7 @@ export interface Journal extends JournalReads, JournalWrites {
   claimRuns(limit: number, now: number, limits?: RunLimits): Promise<ClaimedRun[]>;
   /** Ends a run that replied; the next of its session can start. The event is done once nothing of it is left. */
   completeRun(claim: Claim, outcome: TurnOutcome): Promise<boolean>;
-  /** Ends a run that failed permanently; the next of its session can start. The event is dead once nothing of it is left. */
+  /** Ends a run that failed permanently; the next of its session can start. The event has failed once nothing of it is left. */
   deadLetterRun(claim: Claim, failure: RunFailure): Promise<boolean>;
 
   /** Claims up to `limit` deliveries that are due, oldest first, never two to one recipient. Each claim counts one attempt. */
@@ -317,7 +317,9 @@ export interface JournalReads {
    */
   spend(filter: { since: number; until?: number; sessionKey?: string }): Promise<Spend[]>;
   /** Newest first. */
-  listApprovals(page: Page & { state?: ApprovalState; runId?: string; eventId?: string }): Promise<Approval[]>;
+  listApprovals(
+    page: Page & { state?: ApprovalState | ApprovalState[]; runId?: string; eventId?: string },
+  ): Promise<Approval[]>;
   getApproval(id: string): Promise<Approval | undefined>;
   /** The last question with this code that was asked in this place, once it was sent there. It may have ended. */
   findAsked(code: string, channel: ChannelName, to: string): Promise<AskedApproval | undefined>;

@@ -347,7 +347,7 @@ export function bytes(column: Column): Buffer {
   return Buffer.from(column.buffer, column.byteOffset, column.byteLength);
 }
 
-function oneOf<Member extends string>(members: readonly Member[], column: Column): Member {
+export function oneOf<Member extends string>(members: readonly Member[], column: Column): Member {
   const found = members.find((member) => member === column);
   if (found === undefined) throw unexpected(members.join(" or "), column);
   return found;

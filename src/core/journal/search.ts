@@ -1,6 +1,6 @@
 import { parseExact } from "../shared/exact-json.ts";
 import { readPath, toText } from "../shared/json.ts";
-import { listEventRows } from "./reads/events.ts";
+import { findUnfinished, listEventRows } from "./reads/events.ts";
 import type { Reader, ReadValue } from "./reads/reader.ts";
 import type { EventSearch, FieldCondition, SearchChunk } from "./records/event-search.ts";
 import { bytes, type EventDetail, integer, optional, type Row, text, toDetail } from "./rows.ts";
@@ -78,7 +78,18 @@ function matchesDetail(candidate: Candidate, search: EventSearch): boolean {
 type Narrow = (reader: SearchReader, found: Candidate[], search: EventSearch) => Promise<Candidate[]>;
 
 /** The cheapest first. */
-const NARROWINGS: Narrow[] = [byChannel, byModel, byGroup, byPayload, byText];
+const NARROWINGS: Narrow[] = [byUnfinished, byChannel, byModel, byGroup, byPayload, byText];
+
+async function byUnfinished(
+  reader: SearchReader,
+  found: Candidate[],
+  { unfinished }: EventSearch,
+): Promise<Candidate[]> {
+  if (unfinished === undefined) return found;
+  const events = found.map(({ id, detail: { actions } }) => ({ id, actions }));
+  const words = await findUnfinished(reader, events);
+  return found.filter(({ id }) => words.get(id) === unfinished);
+}
 
 async function byChannel(reader: SearchReader, found: Candidate[], { channel }: EventSearch): Promise<Candidate[]> {
   if (channel === undefined) return found;

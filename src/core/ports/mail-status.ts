@@ -12,7 +12,7 @@ export type MailState =
   /** Another process watches the mailbox. */
   | "locked"
   /** The hook accepts no mail at all. */
-  | "rejected"
+  | "refused"
   /** Results cannot be stored. */
   | "store-failed"
   /** Mails wait, and connection after connection gives none of them. */

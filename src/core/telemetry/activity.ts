@@ -1,4 +1,5 @@
 import type { TokenUsage } from "../ports/agent.ts";
+import { toRequestWord } from "../shared/words.ts";
 import type { EventStatus } from "../types.ts";
 
 const MINUTE_MS = 60_000;
@@ -21,9 +22,6 @@ export interface Minute {
   failedTurns: number;
 }
 
-/** Events by how they began. */
-export type EventCounts = { [Status in EventStatus]?: number };
-
 /**
  * Counts of the service's work since its start, in memory: for the page and for `GET /metrics`. Times are in
  * milliseconds. Names are those of mappings, hooks and channels.
@@ -36,7 +34,7 @@ export interface Activity {
   /** A request repeated actions of an earlier one. `hook` is undefined unless the configuration names it. */
   repeated(repeat: { hook: string | undefined; count: number }): void;
   /** An attempt at a run has ended. */
-  turned(turn: { result: "done" | "retried" | "dead" | "held"; ms: number; usage?: TokenUsage }): void;
+  turned(turn: { result: "done" | "retried" | "failed" | "held"; ms: number; usage?: TokenUsage }): void;
   /** A call of a model was answered, or not sent. `set` is undefined unless it is configured. */
   called(call: { set: string | undefined; result: string }): void;
   /** A person was asked. */
@@ -99,7 +97,7 @@ export function createActivity(): Activity {
       minute.maxMs = Math.max(minute.maxMs, ms);
     },
     recorded({ mapping: id, status, mappingMs, commitMs }) {
-      counts.events.add(id, status);
+      counts.events.add(id, status === "accepted" ? status : toRequestWord({ status }));
       if (mappingMs !== undefined) durations.mapping.add(mappingMs);
       if (commitMs !== undefined) durations.commit.add(commitMs);
     },
@@ -111,7 +109,7 @@ export function createActivity(): Activity {
       if (outputTokens > 0) counts.tokens.add("output", "", outputTokens);
       const minute = current();
       if (result === "done") minute.turns++;
-      else if (result === "dead") minute.failedTurns++;
+      else if (result === "failed") minute.failedTurns++;
     },
     called: ({ set, result }) => counts.calls.add(set, result),
     asked: (kind) => counts.questions.add(kind),

@@ -42,7 +42,7 @@ describe("deliver", () => {
     mailbox.start({ hook: () => (refusals++ < 3 ? { ...answer, error } : {}) });
     await expect.poll(() => mailbox.taken).toEqual(["1", "2"]);
     expect(mailbox.requests).toHaveLength(4);
-    expect(mailbox.changes).toContainEqual(expect.objectContaining({ state: "rejected", error }));
+    expect(mailbox.changes).toContainEqual(expect.objectContaining({ state: "refused", error }));
     await expect.poll(mailbox.status).toMatchObject({ state: "watching", error: undefined, posted: 2, setAside: 0 });
   });
 
@@ -112,7 +112,7 @@ describe("deliver", () => {
       hook: () => (refusals++ === 0 ? { status: 404, skipped: false } : {}),
       backoff: { transient: FOREVER, operator: FOREVER },
     });
-    await expect.poll(() => mailbox.changes.at(-1)?.state).toBe("rejected");
+    await expect.poll(() => mailbox.changes.at(-1)?.state).toBe("refused");
     mailbox.watch().nudge();
     await expect.poll(() => mailbox.taken).toEqual(["1"]);
   });
@@ -159,7 +159,7 @@ describe("deliver", () => {
     for await (const { setAside } of deliver([toMail("1")], complete)) expect(setAside).toBe(false);
   }
 
-  test("any answer ends the rejected state", async () => {
+  test("any answer ends the refused state", async () => {
     const gate = Promise.withResolvers<object>();
     let refusals = 0;
     mailbox.addAll(["1"]);
@@ -168,7 +168,7 @@ describe("deliver", () => {
       hook: (ids) => (ids.includes("2") ? gate.promise : refusals++ === 0 ? { status: 503 } : {}),
     });
     await expect.poll(() => mailbox.requests).toEqual([["1"], ["1"], ["2"]]);
-    expect(mailbox.changes.map(({ state }) => state)).toContain("rejected");
+    expect(mailbox.changes.map(({ state }) => state)).toContain("refused");
     expect(mailbox.status()).toMatchObject({ state: "watching", error: undefined, nextTryAt: undefined });
     gate.resolve({});
     await expect.poll(() => mailbox.taken).toEqual(["1", "2"]);
@@ -182,9 +182,9 @@ describe("classifyResponse", () => {
     [{ status: 204 }, "accepted", "accepted"],
     [{ status: 413 }, "too-large", "too-large"],
     [{ status: 504 }, "too-large", "unavailable"],
-    [{ status: 400 }, "rejected", "rejected"],
-    [{ status: 422 }, "rejected", "rejected"],
-    [{ status: 204, skipped: true }, "rejected", "rejected"],
+    [{ status: 400 }, "refused", "refused"],
+    [{ status: 422 }, "refused", "refused"],
+    [{ status: 204, skipped: true }, "refused", "refused"],
     [{ status: 404 }, "unavailable", "unavailable"],
     [{ status: 500, code: "transform_failed" }, "failed", "failed"],
     [{ status: 500, code: "internal_error" }, "unavailable", "unavailable"],

@@ -69,7 +69,7 @@ async function postUntilClassified(mails: Mail[], context: DeliverContext) {
     const waitMs = Math.max(backoffMs(attempts, backoff), response.retryAfterMs ?? 0);
     if (classification === "unavailable") {
       postSignal.throwIfAborted();
-      status.enter("rejected", { error: response.error, waitMs });
+      status.enter("refused", { error: response.error, waitMs });
     } else {
       status.resume();
       const isFinal = classification !== "failed" || mails.length > 1 || failures === MAX_TRANSFORM_FAILURES;
@@ -80,10 +80,10 @@ async function postUntilClassified(mails: Mail[], context: DeliverContext) {
 }
 
 /**
- * accepted · too-large: fewer or shorter mails may be accepted · rejected: because of one of the mails · failed: a transform
+ * accepted · too-large: fewer or shorter mails may be accepted · refused: because of one of the mails · failed: a transform
  * failed on one of them, and may succeed next time · unavailable: no mail is the cause, the same request may succeed later.
  */
-export type Classification = "accepted" | "too-large" | "rejected" | "failed" | "unavailable";
+export type Classification = "accepted" | "too-large" | "refused" | "failed" | "unavailable";
 
 /** Statuses that are the same for any mail: token, address, method, a gateway in between. */
 const SERVICE_STATUSES = [401, 403, 404, 405, 407, 415, 426];
@@ -91,13 +91,13 @@ const SERVICE_STATUSES = [401, 403, 404, 405, 407, 415, 426];
 /** The meaning of a response for the `count` mails of its request. */
 export function classifyResponse({ status, code, skipped }: HookResponse, count: number): Classification {
   // A mapping's `match.where` may ask for a field that a mail lacks: that mail must not stop the others.
-  if (skipped) return "rejected";
+  if (skipped) return "refused";
   if (status >= 200 && status < 300) return "accepted";
   if (status === 413) return "too-large";
   // A timeout can be the fault of a mail only if there are several.
   if (status === 504 && count > 1) return "too-large";
   if (status === 500 && code === "transform_failed") return "failed";
-  return isRetryableStatus(status) || SERVICE_STATUSES.includes(status) ? "unavailable" : "rejected";
+  return isRetryableStatus(status) || SERVICE_STATUSES.includes(status) ? "unavailable" : "refused";
 }
 
 /** Below this length the whole text is cut. */

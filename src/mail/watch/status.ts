@@ -9,7 +9,7 @@ const LOG_LEVELS = {
   stopped: "info",
   network: "warn",
   locked: "warn",
-  rejected: "warn",
+  refused: "warn",
   "store-failed": "error",
   stuck: "error",
   "mailbox-gone": "error",
@@ -35,7 +35,7 @@ export function isDown({ folders }: Pick<MailStatus, "folders">, now = Date.now(
   return folders.some(
     ({ state, since }) =>
       standsStill(state) ||
-      ((state === "network" || state === "store-failed" || state === "rejected") && now - since >= DOWN_MS),
+      ((state === "network" || state === "store-failed" || state === "refused") && now - since >= DOWN_MS),
   );
 }
 

@@ -183,7 +183,7 @@ describe("close", () => {
       hook: (ids) => (ids.includes("4") ? { status: 503 } : {}),
       backoff: { transient: FOREVER, operator: FOREVER },
     });
-    await expect.poll(() => mailbox.changes.at(-1)?.state).toBe("rejected");
+    await expect.poll(() => mailbox.changes.at(-1)?.state).toBe("refused");
     await mailbox.watch().close();
     expect(mailbox.watch().status()).toMatchObject({ state: "stopped" });
     mailbox.start();
@@ -194,7 +194,7 @@ describe("close", () => {
     mailbox.addAll(numbers(4));
     const hook = (ids: string[]) => ({ status: ids.length === 4 ? 400 : ids.includes("4") ? 503 : 202 });
     mailbox.start({ hook, backoff: { transient: FOREVER, operator: FOREVER } });
-    await expect.poll(() => mailbox.changes.at(-1)?.state).toBe("rejected");
+    await expect.poll(() => mailbox.changes.at(-1)?.state).toBe("refused");
     await mailbox.watch().close();
     mailbox.start();
     await expect.poll(() => mailbox.taken).toEqual(numbers(4));
@@ -208,7 +208,7 @@ describe("close", () => {
       log: { ...silentLog, warn: (_, fields) => told.push(fields) },
       backoff: { transient: FOREVER, operator: FOREVER },
     });
-    await expect.poll(() => mailbox.changes.at(-1)?.state).toBe("rejected");
+    await expect.poll(() => mailbox.changes.at(-1)?.state).toBe("refused");
     await mailbox.watch().close();
     expect(told).toContainEqual(expect.objectContaining({ mailId: "1", status: 400 }));
   });
@@ -269,9 +269,9 @@ test("folders are followed in parallel and independently", async () => {
     .toMatchObject({
       name: "mail",
       mailbox: "memory://me",
-      state: "rejected",
+      state: "refused",
       folders: [
-        { folder: "INBOX", state: "rejected" },
+        { folder: "INBOX", state: "refused" },
         { folder: "Lists", state: "watching" },
       ],
     });
@@ -300,7 +300,7 @@ test("folders that wait for each other's mails stop with the watch", async () =>
   mailbox = createWatchedMailbox(["INBOX", "Lists"]);
   for (const folder of ["INBOX", "Lists"]) mailbox.add({ id: "1", folder });
   mailbox.start({ hook: () => ({ status: 503 }), backoff: { transient: FOREVER, operator: FOREVER } });
-  await expect.poll(() => mailbox.changes.at(-1)?.state).toBe("rejected");
+  await expect.poll(() => mailbox.changes.at(-1)?.state).toBe("refused");
   await mailbox.watch().close();
   expect(mailbox.requests).toEqual([["1"]]);
   expect(mailbox.watch().status()).toMatchObject({ state: "stopped" });

@@ -3,7 +3,8 @@ import { decide } from "../../core/approvals/decide.ts";
 import { readQuestion } from "../../core/approvals/question/read-question.ts";
 import { HookError } from "../../core/errors.ts";
 import { json } from "../../core/ingress/router.ts";
-import { APPROVAL_STATES, DECISIONS } from "../../core/types.ts";
+import { ofQuestions, QUESTION_WORDS, toEndWord } from "../../core/shared/words.ts";
+import { DECISIONS } from "../../core/types.ts";
 import { createRequireBody, type RequireBody } from "../body.ts";
 import { toApprovalView } from "../views.ts";
 import { answering, oneOf, PAGE, requireFound, responding, type RoutesOf } from "./route.ts";
@@ -21,8 +22,11 @@ export function createApprovalRoutes({ journal, tools, config }: RouteServices):
     }),
     "GET /api/approvals": answering({
       about: "Questions to a person, newest first: about calls, their outcomes, and replies.",
-      query: { ...PAGE, state: oneOf("Only questions in this state.", APPROVAL_STATES) },
-      answer: async ({ query }) => ({ approvals: (await journal.listApprovals(query)).map(toApprovalView) }),
+      query: { ...PAGE, state: oneOf("Only questions in this state.", QUESTION_WORDS) },
+      async answer({ query: { state, ...page } }) {
+        const approvals = await journal.listApprovals({ ...page, state: state && ofQuestions(state) });
+        return { approvals: approvals.map(toApprovalView) };
+      },
     }),
     "GET /api/approvals/:id": answering({
       about: "One question, with everything that a person should see.",
@@ -48,8 +52,11 @@ export function createApprovalRoutes({ journal, tools, config }: RouteServices):
         const approval = toApprovalView(decided.approval);
         if (decided.kind === "decided") return json({ ok: true, approval });
         const { code, message, status } = new HookError("already_decided");
-        const { state, decision, by } = decided.approval;
-        const error = decision === undefined ? `${message} It is ${state}.` : `${message} ${by} said ${decision}.`;
+        const { decision, by } = decided.approval;
+        const error =
+          decision === undefined
+            ? `${message} It is ${toEndWord(decided.approval)}.`
+            : `${message} ${by} said ${decision}.`;
         return json({ ok: false, error, code, requestId: exchange.id, approval }, status);
       },
     }),

@@ -2,7 +2,8 @@ import { didYouMean } from "../../core/shared/text/text.ts";
 import { HookError } from "../../core/errors.ts";
 import { json, type RouteHandler, type RouteRequest } from "../../core/ingress/router.ts";
 import { isId } from "../../core/shared/id.ts";
-import { EVENT_STATUSES, type HttpResponse } from "../../core/types.ts";
+import { REQUEST_FILTERS } from "../../core/shared/words.ts";
+import type { HttpResponse } from "../../core/types.ts";
 import type { OperatorAnswers } from "../views.ts";
 
 /** One row of the API's table: the server, the OpenAPI document and the reference are made from it. */
@@ -187,7 +188,7 @@ function invalid(message: string): HookError {
 }
 
 export const HOOK = text("Only this hook.");
-export const STATUS = oneOf("Only events in this state.", EVENT_STATUSES);
+export const STATUS = oneOf("Only events in this state; unfinished: held, waiting or running.", REQUEST_FILTERS);
 export const SESSION = text("Only events with an action in this session.");
 export const TIMES = {
   from: time("Only what is of then or later."),

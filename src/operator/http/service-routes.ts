@@ -1,5 +1,6 @@
 import { ConfigError, HookError } from "../../core/errors.ts";
 import { json } from "../../core/ingress/router.ts";
+import { toEventCounts, toRunCounts } from "../../core/shared/words.ts";
 import { METRICS_TYPE } from "../../core/telemetry/metrics.ts";
 import type { HttpResponse } from "../../core/types.ts";
 import { toView } from "../iso-times.ts";
@@ -56,10 +57,10 @@ export function createServiceRoutes({
       },
     }),
     "GET /api/stats": answering({
-      about: "Events, runs and deliveries by state, and what happened in each of the last minutes.",
+      about: "Events and runs by state, and what happened in each of the last minutes.",
       answer: async () => ({
-        events: await journal.countEvents(MAX_COUNT),
-        ...(await journal.countWork(MAX_COUNT)),
+        events: toEventCounts(await journal.countEvents(MAX_COUNT)),
+        runs: toRunCounts((await journal.countWork(MAX_COUNT)).runs),
         refused: (await rejections.list(MAX_COUNT)).length,
         countedTo: MAX_COUNT,
         minutes: activity.minutes().map(toView),

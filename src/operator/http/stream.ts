@@ -1,6 +1,7 @@
 import { Readable } from "node:stream";
 import { HookError, messageOf } from "../../core/errors.ts";
 import type { Change, Journal } from "../../core/journal/journal.ts";
+import { isRequest, toMessageWord, toQuestionWord, toTurnWord } from "../../core/shared/words.ts";
 import type { Log } from "../../core/telemetry/log.ts";
 import type { StreamMessage } from "../../core/types.ts";
 import { toEventView } from "../views.ts";
@@ -133,7 +134,7 @@ export function createLiveStream({ journal, log }: LiveStreamOptions): LiveStrea
 
   function onChanges(changes: readonly Change[]): void {
     for (const change of changes) {
-      const { kind: name, ...data } = change;
+      const { kind: name, ...data } = toChangeView(change);
       add(`${name}:${change.kind === "session" ? change.key : change.id}`, { name, data });
     }
   }
@@ -200,6 +201,13 @@ export function createLiveStream({ journal, log }: LiveStreamOptions): LiveStrea
   }
 }
 
+/** With the word of its state. */
+function toChangeView(change: Change): Pick<Change, "kind"> & { state?: string } {
+  if (change.kind === "run") return { ...change, state: toTurnWord(change.state) };
+  if (change.kind === "delivery") return { ...change, state: toMessageWord(change.state) };
+  return change.kind === "approval" ? { ...change, state: toQuestionWord(change.state) } : change;
+}
+
 interface Item {
   name: StreamMessage;
   data: object;
@@ -237,7 +245,7 @@ function matches({ name, data }: Message, filter: StreamFilter, own: ReadonlySet
   const { actions = [], ...fields }: EventFields = data;
   if (filter.own && name === "event" && !own.has(fields.id ?? "")) return false;
   if (hook !== undefined && fields.hook !== hook) return false;
-  if (status !== undefined && name !== "answer" && fields.status !== status) return false;
+  if (status !== undefined && name !== "answer" && !isRequest(fields.status, status)) return false;
   return session === undefined || actions.some(({ sessionKey }) => sessionKey === session);
 }
 

@@ -1,5 +1,6 @@
 import { startOfDay } from "../../core/shared/time.ts";
-import { DELIVERY_STATES, type DeliveryState, MAIN_SESSION, RUN_STATES, type RunState } from "../../core/types.ts";
+import { MESSAGE_WORDS, ofMessages, ofTurns, TURN_WORDS } from "../../core/shared/words.ts";
+import { MAIN_SESSION } from "../../core/types.ts";
 import { CHANGE_SCHEMA, changeDeadLetters, groupDeadLetters, MAX_LETTERS } from "../dead-letter-groups.ts";
 import { toView } from "../iso-times.ts";
 import { toDeliveryView, toRunTimeline, toRunView, toSessionTimeline } from "../views.ts";
@@ -23,7 +24,6 @@ import type { RouteServices } from "./services.ts";
 
 type WorkPath = `/api/${"sessions" | "runs" | "deliveries" | "dead-letters"}${string}` | "/api/spend";
 
-const WAITING = "waiting" as const;
 const FAILED = { from: time("Only what failed then or later."), to: time("Only what failed before then.") };
 
 /** Results of events: sessions, runs, deliveries and dead letters. */
@@ -53,13 +53,13 @@ export function createWorkRoutes({ journal, cancel }: RouteServices): RoutesOf<W
       query: {
         ...PAGE,
         ...TIMES,
-        state: oneOf("Only runs in this state; waiting: ready or queued.", [...RUN_STATES, WAITING]),
+        state: oneOf("Only runs in this state.", TURN_WORDS),
         hook: HOOK,
         session: text("Only runs of this session."),
       },
       async answer({ query: { state, session: sessionKey, ...page } }) {
-        const states: RunState[] | RunState | undefined = state === WAITING ? ["ready", "queued"] : state;
-        return { runs: (await journal.listRuns({ ...page, sessionKey, state: states })).map(toRunView) };
+        const runs = await journal.listRuns({ ...page, sessionKey, state: state && ofTurns(state) });
+        return { runs: runs.map(toRunView) };
       },
     }),
     "GET /api/runs/:id": answering({
@@ -102,12 +102,12 @@ export function createWorkRoutes({ journal, cancel }: RouteServices): RoutesOf<W
       query: {
         ...PAGE,
         ...TIMES,
-        state: oneOf("Only deliveries in this state; waiting: pending or queued.", [...DELIVERY_STATES, WAITING]),
+        state: oneOf("Only deliveries in this state.", MESSAGE_WORDS),
         channel: text("Only deliveries to this channel."),
       },
       async answer({ query: { state, ...page } }) {
-        const states: DeliveryState[] | DeliveryState | undefined = state === WAITING ? ["pending", "queued"] : state;
-        return { deliveries: (await journal.listDeliveries({ ...page, state: states })).map(toDeliveryView) };
+        const deliveries = await journal.listDeliveries({ ...page, state: state && ofMessages(state) });
+        return { deliveries: deliveries.map(toDeliveryView) };
       },
     }),
     "GET /api/dead-letters": answering({

@@ -2,6 +2,7 @@ import { toVisible } from "../../core/boundary/visible.ts";
 import type { Question } from "../../core/approvals/question/card.ts";
 import type { Approval, EventSummary } from "../../core/journal/journal.ts";
 import { toText } from "../../core/shared/json.ts";
+import { toEndWord } from "../../core/shared/words.ts";
 import { toOneLine } from "../../core/shared/text/text.ts";
 import { toIso } from "../iso-times.ts";
 import type { InboxItem } from "./item.ts";
@@ -14,7 +15,7 @@ export interface AskedQuestion {
 
 /** A question to a person, with the card that all places draw. */
 export function toDecideItem({ approval, question, event }: AskedQuestion): InboxItem {
-  const { id, code, decision, by, decidedAt } = approval;
+  const { id, code, by, decidedAt } = approval;
   return {
     id,
     part: "decide",
@@ -23,7 +24,7 @@ export function toDecideItem({ approval, question, event }: AskedQuestion): Inbo
     since: toIso(approval.askedAt),
     ...(question.until !== undefined && question.state === "open" && { until: question.until }),
     ...(question.state !== "open" && {
-      ended: { at: toIso(decidedAt ?? approval.askedAt), by, word: WORDS[decision ?? ""] ?? question.state },
+      ended: { at: toIso(decidedAt ?? approval.askedAt), by, word: toEndWord(approval) },
     }),
     blocks: question.blocks,
     actions: question.answers.map(({ decision: answer, label }) => ({
@@ -44,11 +45,3 @@ function toTitle({ kind, call = "", arguments: args = {}, deliveries = [] }: App
   const [first] = Object.values(args);
   return toVisible(toOneLine(`${call} ${toText(first)}`));
 }
-
-const WORDS: Record<string, string> = {
-  approve: "approved",
-  deny: "denied",
-  done: "done",
-  again: "again",
-  "give-up": "given up",
-};

@@ -39,7 +39,8 @@ export function toFailedItems(
 
 /** Requests whose transform failed, by mapping and error. */
 function toFailedRequests(failed: readonly EventSummary[]): InboxItem[] {
-  const groups = Map.groupBy(failed, ({ hook, mapping, failure }) =>
+  const ofTransforms = failed.filter(({ failure }) => failure !== undefined);
+  const groups = Map.groupBy(ofTransforms, ({ hook, mapping, failure }) =>
     JSON.stringify([hook, mapping, ...toCause(failure)]),
   );
   return [...groups].map(([cause, events]): InboxItem => {

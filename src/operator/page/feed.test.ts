@@ -5,7 +5,7 @@ import { createFeed, type Feed, type FeedSource } from "./feed.ts";
 import { type Filter, isSearched } from "./row.ts";
 
 const HOOKS = ["a", "b"];
-const STATUSES = ["accepted", "done"] as const;
+const STATUSES = ["waiting", "done"] as const;
 const NEWEST = 4;
 const PAGE = 2;
 
@@ -144,7 +144,7 @@ const filters = fc.constantFrom<Filter>(
   { credential: "gold" },
   { credential: "gold", text: "ol", hook: "a" },
   { from: timeOf(4) },
-  { from: timeOf(2), to: timeOf(9), status: "accepted" },
+  { from: timeOf(2), to: timeOf(9), status: "waiting" },
   { text: "gold", to: timeOf(9) },
 );
 const steps = fc.oneof(
@@ -182,7 +182,7 @@ async function take(world: World, step: Step): Promise<void> {
     const { hook, payload } = step;
     const id = world.nextId();
     const receivedAt = timeOf(world.count);
-    world.change({ id, hook, payload, receivedAt, status: "accepted", actions: [], outcome: "" });
+    world.change({ id, hook, payload, receivedAt, status: "waiting", actions: [], outcome: "" });
   } else if (step.do === "refuse") {
     const id = world.nextId();
     const refusal = {

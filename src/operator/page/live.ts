@@ -13,8 +13,8 @@ export const connection = signal<"connecting" | "live" | "lost">("connecting");
 /** The requests of the first screen. */
 export const feed = createFeed({
   source: {
-    // Refused requests are no events: the page has all that the service keeps.
-    readEvents: async (query) => (query.status === "refused" ? { events: [] } : call("GET /api/events", query)),
+    readEvents: (query) => call("GET /api/events", query),
+    // Requests that were refused before their sender was known: the page has all that the service keeps.
     readRefusals: async () => (await call("GET /api/rejections", { limit: 500 })).rejections,
   },
   onChange: changed,

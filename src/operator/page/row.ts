@@ -1,9 +1,8 @@
+import { isRequest } from "../../core/shared/words.ts";
 import type { EventView, RefusalView } from "./api-client.ts";
 
 /** A request with what has become of it so far. A change replaces it. */
-export interface Row extends Omit<EventView, "receivedAt" | "status"> {
-  /** refused: before its sender was known, so that there is no event. */
-  status: EventView["status"] | "refused";
+export interface Row extends Omit<EventView, "receivedAt"> {
   /** Milliseconds since the epoch. */
   at: number;
   /** Grows with each change in any row. */
@@ -41,7 +40,7 @@ export function matchesFields(row: Row, { hook, mapping, status, session, event,
   if (to !== undefined && row.at >= Date.parse(to)) return false;
   if (hook !== undefined && row.hook !== hook) return false;
   if (mapping !== undefined && row.mapping !== mapping) return false;
-  if (status !== undefined && row.status !== status) return false;
+  if (status !== undefined && !isRequest(row.status, status)) return false;
   return session === undefined || row.actions.some(({ sessionKey }) => sessionKey === session);
 }
 

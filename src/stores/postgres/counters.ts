@@ -35,7 +35,7 @@ export const addToCounts = (change: string): string => `
     SELECT id FROM hookline.event_states WHERE id = ANY(ARRAY(SELECT id FROM total)) ORDER BY id FOR UPDATE)
   UPDATE hookline.event_states AS state SET open = state.open + total.open, dead = state.dead + total.dead,
     canceled = state.canceled + total.canceled,
-    status = CASE WHEN state.open + total.open > 0 THEN 'accepted' WHEN state.dead + total.dead > 0 THEN 'dead'
+    status = CASE WHEN state.open + total.open > 0 THEN 'accepted' WHEN state.dead + total.dead > 0 THEN 'failed'
       WHEN state.canceled + total.canceled > 0 THEN 'canceled' ELSE 'done' END
   FROM total WHERE state.id = ANY(ARRAY(SELECT id FROM locked)) AND state.id = total.id`;
 

@@ -114,5 +114,5 @@ function updateCounts(database: Database, eventSeqs: number[], { open, dead, can
 
 const UPDATE_COUNTS = `
   UPDATE OR FAIL events SET open = open + ?1, dead = dead + ?2, canceled = canceled + ?3,
-    status = CASE WHEN open + ?1 > 0 THEN 'accepted' WHEN dead + ?2 > 0 THEN 'dead' WHEN canceled + ?3 > 0 THEN 'canceled'
+    status = CASE WHEN open + ?1 > 0 THEN 'accepted' WHEN dead + ?2 > 0 THEN 'failed' WHEN canceled + ?3 > 0 THEN 'canceled'
       ELSE 'done' END WHERE seq = ?4`;

@@ -28,7 +28,7 @@ afterEach(() => rmSync(folder, { recursive: true }));
 
 test.each<[string, (reader: Reader) => Promise<unknown>]>([
   ["events of a hook", (reader) => listEvents(reader, { ...page, hook: "github" })],
-  ["events of a status", (reader) => listEvents(reader, { ...page, status: "dead" })],
+  ["events of a status", (reader) => listEvents(reader, { ...page, status: "failed" })],
   ["events of some ids", (reader) => listEvents(reader, { limit: 10, ids: [id] })],
   ["runs of a state", (reader) => listRuns(reader, { ...page, state: "dead" })],
   ["deliveries of a state", (reader) => listDeliveries(reader, { ...page, state: "failed" })],

@@ -74,7 +74,7 @@ export function describeCoalescing(open: OpenJournal): void {
       }
       await journal.claimDeliveries(10, NOW + 20);
       await journal.finishDelivery(claimOf(delivery.id), { state: "failed", at: NOW + 30, error: "gone" });
-      expect(await statuses(journal, events)).toEqual(["dead", "dead", "dead"]);
+      expect(await statuses(journal, events)).toEqual(["failed", "failed", "failed"]);
     });
 
     test("two actions of one event can be one run", async () => {

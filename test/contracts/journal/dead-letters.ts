@@ -98,7 +98,7 @@ export function describeDeadLetters(open: OpenJournal): void {
       for (const { runId } of actions) await deadLetter(journal, runId);
 
       await journal.dropDeadLetter(actions[0]!.runId);
-      expect(await journal.getEvent(event.id)).toMatchObject({ status: "dead" });
+      expect(await journal.getEvent(event.id)).toMatchObject({ status: "failed" });
       await journal.dropDeadLetter(actions[1]!.runId);
       expect(await journal.getEvent(event.id)).toMatchObject({ status: "canceled", dead: 0, canceled: 2 });
     });

@@ -286,7 +286,7 @@ export function describeRuns(open: OpenJournal): void {
       await journal.deadLetterRun(claimOf(actions[0]!.runId), { finishedAt: NOW, error: "no", entries: [] });
       expect(await statusOf(journal, event.id)).toBe("accepted");
       await journal.completeRun(claimOf(actions[1]!.runId), sampleOutcome());
-      expect(await statusOf(journal, event.id)).toBe("dead");
+      expect(await statusOf(journal, event.id)).toBe("failed");
     });
 
     test("is dead once a delivery failed permanently", async () => {
@@ -299,7 +299,7 @@ export function describeRuns(open: OpenJournal): void {
       await journal.completeRun(claimOf(action.runId), sampleOutcome({ deliveries: [delivery] }));
       await journal.claimDeliveries(10, NOW + 10);
       await journal.finishDelivery(claimOf(delivery.id), { state: "failed", at: NOW + 20, error: "no such channel" });
-      expect(await statusOf(journal, event.id)).toBe("dead");
+      expect(await statusOf(journal, event.id)).toBe("failed");
     });
   });
 }

@@ -145,6 +145,33 @@ export function describeSearch(open: OpenJournal): void {
       expect(await journal.listRuns({ limit: 9, sessionKey: "a" })).toHaveLength(2);
     });
 
+    test("an unfinished event is held, waits or runs, by its runs and deliveries", async () => {
+      const journal = await start();
+      const [running, queued, held] = [sampleRun("a"), sampleRun("a"), sampleRun("b")];
+      const events = [[running], [queued], [sampleRun("c"), held]].map((actions) => sampleEvent({ actions }));
+      const words = async (): Promise<unknown[]> => {
+        const listed = (await journal.listEvents({ limit: 9 })).toReversed();
+        for (const { id, unfinished } of listed) {
+          expect((await journal.getEvent(id))?.unfinished).toBe(unfinished);
+          if (unfinished) expect(await findAll(journal, { status: "accepted", unfinished })).toContain(id);
+        }
+        return listed.map(({ unfinished }) => unfinished);
+      };
+      for (const event of events) await journal.accept(event);
+      await journal.claimRuns(3, NOW);
+      await journal.holdRun(claimOf(held.runId), "budget");
+      expect(await words()).toEqual(["running", "waiting", "held"]);
+      expect(await findAll(journal, { status: "accepted", unfinished: "held" })).toEqual([events[2]!.id]);
+      const delivery = sampleDelivery(running.runId, { eventId: events[0]!.id });
+      await journal.completeRun(claimOf(running.runId), sampleOutcome({ deliveries: [delivery] }));
+      expect(await words()).toEqual(["waiting", "waiting", "held"]);
+      await journal.claimDeliveries(1, NOW);
+      expect(await words()).toEqual(["running", "waiting", "held"]);
+      await journal.finishDelivery(claimOf(delivery.id), { state: "failed", at: NOW, error: "no" });
+      expect(await words()).toEqual([undefined, "waiting", "held"]);
+      expect((await journal.listEvents({ limit: 9, status: "failed" })).map(({ id }) => id)).toEqual([events[0]!.id]);
+    });
+
     test("dead letters of a kind, a hook, a group and a time", async () => {
       const journal = await start();
       const runs = ["a", "b"].map((session) => sampleRun(session));

@@ -1,4 +1,5 @@
 /** A turn with a call that needs nobody and one that needs a person, and the person. */
+import { isRequest } from "../../../src/core/shared/words.ts";
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
@@ -109,7 +110,7 @@ export async function finishTurn(client: Client, turn: EffectTurn, eventId: stri
   for (;;) {
     await answerAll(client, turn);
     const event = await client.api(`/api/events/${eventId}`);
-    if (event.status === "accepted") {
+    if (isRequest(event.status, "unfinished")) {
       await new Promise((resolve) => setTimeout(resolve, 20));
       continue;
     }

@@ -1,4 +1,5 @@
-import type { ApprovalKind, ApprovalState, Decision } from "../../types.ts";
+import type { QuestionWord } from "../../shared/words.ts";
+import type { ApprovalKind, Decision } from "../../types.ts";
 import type { ChangedLine } from "./text-diff.ts";
 
 /** Whose words a block holds. Those of an event, an agent and a tool come from outside. */
@@ -70,7 +71,7 @@ export interface Question {
   id: string;
   code: string;
   kind: ApprovalKind;
-  state: QuestionState;
+  state: QuestionWord;
   title: string;
   /** The names in the title, which a model, a server or an event may have chosen. */
   names: string[];
@@ -82,6 +83,3 @@ export interface Question {
   /** The address of the operator's page that shows it. */
   link?: string;
 }
-
-/** An approval that was used was approved. */
-type QuestionState = Exclude<ApprovalState, "used">;

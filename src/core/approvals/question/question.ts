@@ -1,6 +1,7 @@
 import { toVisible } from "../../boundary/visible.ts";
 import type { Approval, EventSummary, NewApproval, Run, Step } from "../../journal/journal.ts";
 import { toText } from "../../shared/json.ts";
+import { toQuestionWord } from "../../shared/words.ts";
 import { cutText, toolSetOf } from "../../shared/text/text.ts";
 import { type AgentAction, type ApprovalKind, listTargets } from "../../types.ts";
 import { toArgumentBlocks } from "./arguments.ts";
@@ -35,7 +36,7 @@ export function toQuestion(rows: QuestionRows): Question {
     id,
     code,
     kind,
-    state: state === "used" ? "approved" : state,
+    state: toQuestionWord(state),
     title,
     names,
     blocks: [

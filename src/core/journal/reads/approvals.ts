@@ -2,18 +2,23 @@ import { isId } from "../../shared/id.ts";
 import type { ApprovalState, ChannelName } from "../../types.ts";
 import type { Page } from "../journal.ts";
 import type { Approval, AskedApproval } from "../records/approval.ts";
-import { listPage, type Reader } from "./reader.ts";
+import { listPage, ofStates, type Reader } from "./reader.ts";
 import { integer, text, toApproval } from "../rows.ts";
 
 const APPROVALS = "hookline.approvals";
 
 export async function listApprovals(
   reader: Reader,
-  { state, runId, eventId, ...page }: Page & { state?: ApprovalState; runId?: string; eventId?: string },
+  {
+    state,
+    runId,
+    eventId,
+    ...page
+  }: Page & { state?: ApprovalState | ApprovalState[]; runId?: string; eventId?: string },
 ): Promise<Approval[]> {
   if ([runId, eventId].some((id) => id !== undefined && !isId(id))) return [];
   const found = await listPage(reader, APPROVALS, page, [
-    ["state =", state],
+    ofStates(state),
     ["run_id =", runId],
     ["event_id =", eventId],
   ]);

@@ -1,5 +1,6 @@
 import { isId } from "../../shared/id.ts";
-import { EVENT_STATUSES, type EventStatus } from "../../types.ts";
+import { type UnfinishedWord, toUnfinishedWord } from "../../shared/words.ts";
+import { DELIVERY_STATES, EVENT_STATUSES, type EventStatus, RUN_STATES } from "../../types.ts";
 import type { Page } from "../journal.ts";
 import type { Answer, EventRecord, EventSummary, MappingCount } from "../records/event.ts";
 import { bytes, integer, text, type Row } from "../rows.ts";
@@ -11,7 +12,8 @@ export async function listEvents(
   reader: Reader,
   page: Page & { prefix?: string; ids?: string[]; hook?: string; status?: EventStatus },
 ): Promise<EventSummary[]> {
-  return withOutcomes(reader, (await listEventRows(reader, page)).map(rows.toEventSummary));
+  const events = (await listEventRows(reader, page)).map(rows.toEventSummary);
+  return withOutcomes(reader, await withUnfinished(reader, events));
 }
 
 /** The rows of a list: for `toEventSummary`. */
@@ -34,6 +36,39 @@ function toBounds(prefix: string): [string?, string?] {
     (rest) => prefix + rest.slice(prefix.length),
   );
   return bounds.every(isId) ? [bounds[0], bounds[1]] : [];
+}
+
+/** Adds the word of those that are accepted. */
+async function withUnfinished(reader: Reader, events: EventSummary[]): Promise<EventSummary[]> {
+  const open = events.filter(({ status }) => status === "accepted");
+  if (open.length === 0) return events;
+  const words = await findUnfinished(reader, open);
+  return events.map((event) => ({ ...event, ...(event.status === "accepted" && { unfinished: words.get(event.id) }) }));
+}
+
+/** The word of each accepted event, by its id. */
+export async function findUnfinished(
+  { all, tables }: Reader,
+  events: Pick<EventSummary, "id" | "actions">[],
+): Promise<Map<string, UnfinishedWord>> {
+  const ids = events.flatMap(({ actions }) => actions.flatMap(({ runId }) => runId ?? []));
+  const runs = await all(`SELECT id, event_id, state FROM ${tables.runs} WHERE id = ANY($1::uuid[])`, [ids]);
+  // Deliveries of a joined run have the id of the event that the run was made for.
+  const deliveries = await all(
+    "SELECT run_id, state FROM hookline.deliveries WHERE event_id = ANY($1::uuid[]) AND finished_at IS NULL",
+    [[...new Set(runs.flatMap((row) => rows.optional(text, row.event_id ?? null) ?? []))]],
+  );
+  const stateOf = new Map(runs.map((row) => [text(row.id), rows.oneOf(RUN_STATES, row.state)]));
+  const ofRun = Map.groupBy(deliveries, (row) => text(row.run_id));
+  return new Map(
+    events.map(({ id, actions }) => {
+      const own = new Set(actions.flatMap(({ runId }) => runId ?? []));
+      const turns = [...own].flatMap((runId) => stateOf.get(runId) ?? []);
+      const messages = [...own].flatMap((runId) => ofRun.get(runId) ?? []);
+      const states = messages.map((row) => rows.oneOf(DELIVERY_STATES, row.state));
+      return [id, toUnfinishedWord(turns, states)];
+    }),
+  );
 }
 
 /** Adds the run and its most telling delivery to those events that have a single run: what became of them is one line. */
@@ -74,6 +109,9 @@ export async function getEvent(reader: Reader, id: string): Promise<EventRecord 
   const deliveries = parts.deliveries.filter((each) => each.runId === runId);
   return {
     ...summary,
+    ...(summary.status === "accepted" && {
+      unfinished: toUnfinishedWord(statesOf(parts.runs), statesOf(parts.deliveries)),
+    }),
     ...(runId !== undefined && rows.toOutcome(parts.runs[0], deliveries)),
     credential,
     traceparent,
@@ -83,6 +121,10 @@ export async function getEvent(reader: Reader, id: string): Promise<EventRecord 
     request: { ...request, body: body ? bytes(body.body) : Buffer.alloc(0) },
     ...parts,
   };
+}
+
+function statesOf<State>(work: readonly { state: State }[]): State[] {
+  return work.map(({ state }) => state);
 }
 
 /** The runs, entries and deliveries of an event, in order. */
@@ -124,7 +166,6 @@ export async function countEvents(reader: Reader, max: number): Promise<Record<E
     rejected: of("rejected"),
     done: of("done"),
     failed: of("failed"),
-    dead: of("dead"),
     canceled: of("canceled"),
   };
 }

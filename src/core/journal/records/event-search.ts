@@ -1,3 +1,4 @@
+import type { UnfinishedWord } from "../../shared/words.ts";
 import type { EventStatus } from "../../types.ts";
 
 /** Conditions of a search; undefined: any value. */
@@ -7,6 +8,8 @@ export interface EventSearch {
   to?: number;
   hook?: string;
   status?: EventStatus;
+  /** Only those that are accepted and do this. */
+  unfinished?: UnfinishedWord;
   mapping?: string;
   /** The event's name. */
   event?: string;

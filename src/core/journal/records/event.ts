@@ -9,6 +9,7 @@ import type {
   Publication,
   Receipt,
 } from "../../types.ts";
+import type { UnfinishedWord } from "../../shared/words.ts";
 import type { Delivery } from "./delivery.ts";
 import type { Run } from "./run.ts";
 import type { Entry, NewEntry } from "./session.ts";
@@ -164,6 +165,8 @@ export interface EventSummary extends Pick<
   "id" | "hook" | "mapping" | "event" | "subject" | "reason" | "leftOutBy" | "receivedAt" | "replayOf" | "failure"
 > {
   status: EventStatus;
+  /** While it is accepted: the first of these that is true of one of its runs and deliveries. */
+  unfinished?: UnfinishedWord;
   actions: ActionReceipt[];
   /** How many of its runs and deliveries are unfinished, failed permanently, and were canceled. */
   open: number;

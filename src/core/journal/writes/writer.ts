@@ -68,7 +68,7 @@ export interface Writer {
 
 /**
  * `open` counts the unfinished runs and deliveries of an event, `dead` those that failed permanently, `canceled` those that an
- * operator canceled or dropped. With the last open one it is dead, else canceled, else done.
+ * operator canceled or dropped. With the last open one it has failed, is else canceled, else done.
  */
 export interface CountChange {
   open: number;

@@ -45,7 +45,7 @@ export function Steps({ event }: { event: Timeline }): JSX.Element {
       <Mapped event={event} />
       <Transformed log={log} ms={timings?.transformMs} isGood={error?.code !== "transform_failed"} />
       {error !== undefined && (
-        <Step name={status === "rejected" ? "Rejected" : "Failed"} tone={status === "rejected" ? "warn" : "bad"}>
+        <Step name={status === "refused" ? "Refused" : "Failed"} tone={status === "refused" ? "warn" : "bad"}>
           <b>{error.code}</b> {escapeHidden(error.message)}
           <Detail text={error.detail} isError />
         </Step>
@@ -106,8 +106,8 @@ function RunSteps({ run }: { run: RunView }): JSX.Element {
   const earlier = failedAttempts.filter(({ endedAt }) => endedAt === undefined || endedAt !== finishedAt);
   const last = failedAttempts.find(({ endedAt }) => endedAt !== undefined && endedAt === finishedAt);
   const firstAt = earlier[0]?.n === 1 ? earlier[0].startedAt : startedAt;
-  const isWaiting = state === "ready" || state === "queued" || state === "held";
-  const tone = state === "done" ? "good" : state === "dead" || state === "canceled" ? "bad" : error ? "warn" : "live";
+  const isWaiting = state === "waiting" || state === "held";
+  const tone = state === "done" ? "good" : state === "failed" || state === "canceled" ? "bad" : error ? "warn" : "live";
   return (
     <>
       {firstAt !== undefined && <Step name="Waited" ms={msBetween(createdAt, firstAt)} at={firstAt} tone="good" />}
@@ -145,7 +145,7 @@ function RunSteps({ run }: { run: RunView }): JSX.Element {
         )}
         <Usage run={run} />
         {earlier.at(-1)?.error !== error && <Detail text={error} isError />}
-        {state === "dead" && <RetryButton id={run.id} />}
+        {state === "failed" && <RetryButton id={run.id} />}
         <Waits run={run} />
         <Warnings texts={warnings ?? last?.warnings} look="quiet" />
         {reply !== undefined && (
@@ -189,7 +189,7 @@ const STEP_NAMES = { context: "Context", model: "Answer", call: "Call", note: "N
 /** Something that the turn read, an answer of the model, or a call that the model asked for. */
 function RecordedStep({ step }: { step: NonNullable<RunView["steps"]>[number] }): JSX.Element {
   const { kind, state, call: name, title, model, arguments: given, text, sources, startedAt, finishedAt } = step;
-  const tone = state === "done" ? "good" : state === "started" ? "live" : "warn";
+  const tone = state === "done" ? "good" : state === "running" ? "live" : "warn";
   return (
     <Step name={STEP_NAMES[kind]} ms={msBetween(startedAt, finishedAt)} at={finishedAt} tone={tone}>
       <Text>{name ?? model}</Text>

@@ -1,5 +1,5 @@
 import type { JSX } from "preact";
-import { APPROVAL_STATES } from "../../../core/types.ts";
+import { QUESTION_WORDS } from "../../../core/shared/words.ts";
 import { State, Time } from "../parts/controls.tsx";
 import { toLine } from "../parts/format.ts";
 import { Page, useCall } from "../parts/load.tsx";
@@ -15,7 +15,7 @@ export function Approvals(): JSX.Element {
   return (
     <Page
       title="Approvals"
-      intro={<StateFilter states={APPROVAL_STATES} usual="open" />}
+      intro={<StateFilter states={QUESTION_WORDS} usual="open" />}
       from={useCall("GET /api/approvals", query)}
     >
       {({ approvals }) => (

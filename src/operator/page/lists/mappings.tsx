@@ -68,8 +68,8 @@ function MappingTable({ mappings, chosen, reload }: MappingTableProps): JSX.Elem
         ]}
       />
       <p class="quiet">
-        Events of the last seven days. Failed: rejected, failed or dead, also in a turn or a delivery. Each request goes
-        to the first mapping in this order that it matches.
+        Events of the last seven days. Failed: refused or failed, also in a turn or a message. Each request goes to the
+        first mapping in this order that it matches.
       </p>
     </>
   );
@@ -118,7 +118,7 @@ function senderOf({ match }: MappingView): string {
 
 /** The common part of a sender's mappings: its address, its last event, its failures. */
 function Sender({ mappings }: { mappings: readonly MappingView[] }): JSX.Element {
-  const [{ url, rejected } = { url: undefined, rejected: undefined }] = mappings;
+  const [{ url, refused } = { url: undefined, refused: undefined }] = mappings;
   const path = mappings[0] ? senderOf(mappings[0]) : "";
   const failed = mappings.reduce((total, { events, errorRate }) => total + sum(events) * errorRate, 0);
   const lastAt = mappings
@@ -137,9 +137,9 @@ function Sender({ mappings }: { mappings: readonly MappingView[] }): JSX.Element
         last event <Time at={lastAt} />
       </span>
       {failed > 0 && <span class="bad">{formatNumber(Math.round(failed))} failed</span>}
-      {rejected && rejected.count > 0 && (
-        <a class="warn" href={hrefTo(["refused"], { hook: path })} title={rejected.reason?.replaceAll("_", " ")}>
-          {formatNumber(rejected.count)} refused
+      {refused && refused.count > 0 && (
+        <a class="warn" href={hrefTo(["refused"], { hook: path })} title={refused.reason?.replaceAll("_", " ")}>
+          {formatNumber(refused.count)} refused
         </a>
       )}
     </p>

@@ -1,5 +1,5 @@
 import type { JSX } from "preact";
-import { DELIVERY_STATES, RUN_STATES } from "../../../core/types.ts";
+import { MESSAGE_WORDS, TURN_WORDS } from "../../../core/shared/words.ts";
 import type { DeliveryView, RunView } from "../api-client.ts";
 import { cancelRun, isAsking, isReleasable, isUnfinished, releaseRuns } from "../parts/actions.tsx";
 import { State, Time } from "../parts/controls.tsx";
@@ -16,7 +16,7 @@ export function Runs(): JSX.Element {
   const loaded = useCall("GET /api/runs", page);
   const intro = (
     <>
-      <StateFilter states={["waiting", ...RUN_STATES]} />
+      <StateFilter states={TURN_WORDS} />
       <p class="filters-line">
         <TimeFilter />
       </p>
@@ -130,7 +130,7 @@ export function Deliveries(): JSX.Element {
   const loaded = useCall("GET /api/deliveries", page);
   const intro = (
     <>
-      <StateFilter states={["waiting", ...DELIVERY_STATES]} />
+      <StateFilter states={MESSAGE_WORDS} />
       <p class="filters-line">
         <TimeFilter />
       </p>

@@ -1,3 +1,4 @@
+import { UNFINISHED_WORDS } from "../../../core/shared/words.ts";
 import { QUESTION_HOLDS } from "../../../core/types.ts";
 import { call, type RunView, type Timeline } from "../api-client.ts";
 import { goTo } from "../router.ts";
@@ -63,5 +64,5 @@ export function isReleasable(run: RunView): boolean {
 }
 
 export function isUnfinished({ state }: Pick<RunView, "state">): boolean {
-  return ["ready", "queued", "running", "held"].includes(state);
+  return UNFINISHED_WORDS.some((word) => word === state);
 }

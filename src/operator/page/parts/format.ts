@@ -66,9 +66,9 @@ export function toWholeTime(at: number | string): string {
 
 const TONES: Record<string, string[]> = {
   good: ["done", "sent", "ok", "watching", "active"],
-  live: ["accepted", "running", "sending", "pending", "ready", "queued", "connecting", "catching-up"],
-  warn: ["held", "rejected", "refused", "paused", "shadowed", "open", "network", "locked"],
-  bad: ["failed", "dead", "store-failed", "stuck", "mailbox-gone", "tls-failed", "login-refused"],
+  live: ["running", "waiting", "connecting", "catching-up"],
+  warn: ["held", "refused", "paused", "shadowed", "open", "network", "locked"],
+  bad: ["failed", "store-failed", "stuck", "mailbox-gone", "tls-failed", "login-refused"],
 };
 
 export function toneOf(state: string): string {

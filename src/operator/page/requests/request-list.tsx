@@ -189,7 +189,7 @@ function Line({ row, top, place, count }: LineProps): JSX.Element {
 }
 
 /** Only what needs attention is colored twice. */
-const isPlain = (status: string): boolean => status === "done" || status === "accepted";
+const isPlain = (status: string): boolean => status === "done" || status === "waiting" || status === "running";
 
 /** Making a text of a date is slow, and most rows are of the same second. */
 function clock(at: number): string {

@@ -1,6 +1,6 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
-import { EVENT_STATUSES, type EventStatus } from "../../../core/types.ts";
+import { REQUEST_FILTERS, UNFINISHED_WORDS } from "../../../core/shared/words.ts";
 import type { StatsView, StatusView } from "../api-client.ts";
 import { feed } from "../live.ts";
 import { type Filter, FILTERS } from "../row.ts";
@@ -75,7 +75,7 @@ function FilterBar({ filter }: { filter: Filter }): JSX.Element {
       <TimeFilter />
       {choose("hook", names.hooks)}
       {choose("mapping", names.mappings)}
-      {choose("status", [...EVENT_STATUSES, "refused"])}
+      {choose("status", REQUEST_FILTERS)}
       {FACETS.map(
         (name) =>
           filter[name] && (
@@ -97,13 +97,7 @@ function FilterBar({ filter }: { filter: Filter }): JSX.Element {
   );
 }
 
-const SHOWN: readonly EventStatus[] = ["accepted", "done", "skipped", "rejected", "failed", "dead", "canceled"];
-/** Unfinished turns, as the list of runs filters them. */
-const TURNS = [
-  ["running", ["running"]],
-  ["waiting", ["ready", "queued"]],
-  ["held", ["held"]],
-] as const;
+const SHOWN = ["done", "skipped", "refused", "failed", "canceled", "unfinished"] as const;
 const MINUTE_MS = 60_000;
 const MINUTES = 60;
 
@@ -119,19 +113,18 @@ function Overview(): JSX.Element {
         {SHOWN.map((name) => (
           <Count
             key={name}
-            name={name}
-            count={stats && (stats.events[name] ?? 0)}
+            name={name === "unfinished" ? "not finished" : name}
+            count={stats && (stats.events[name] ?? 0) + (name === "refused" ? stats.refused : 0)}
             max={stats?.countedTo}
             href={hrefTo([], { status: name })}
           />
         ))}
-        <Count name="refused" count={stats?.refused} href={hrefTo([], { status: "refused" })} />
-        {TURNS.map(([name, states]) => (
+        {UNFINISHED_WORDS.map((name) => (
           <Count
             key={name}
             name={name}
             title={`${name} turns`}
-            count={stats && states.reduce((sum, state) => sum + stats.runs[state], 0)}
+            count={stats && (stats.runs[name] ?? 0)}
             max={stats?.countedTo}
             href={hrefTo(["runs"], { state: name })}
           />
