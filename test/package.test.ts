@@ -91,6 +91,16 @@ const transform: Transform<GitHub> = ({ event, payload }) =>
 export default transform;
 `;
 
+test("the demo runs in an empty folder, and leaves a configuration that passes its check", async () => {
+  const empty = path.join(home, "empty");
+  mkdirSync(empty);
+  const { code, stdout } = await runIn(empty, process.execPath, [command, "demo"]);
+  expect([code, stdout]).toEqual([0, expect.stringContaining("12 of 12 turns done, 12 of 12 replies sent")]);
+  const [config = ""] = /\S+webhooks\.json5/.exec(stdout) ?? [];
+  onTestFinished(() => rmSync(path.dirname(config), { recursive: true }));
+  expect(await runIn(empty, process.execPath, [command, "check", "--config", config])).toMatchObject({ code: 0 });
+});
+
 test("in a project with the package, the first transforms compile with the compiler options beside them", async () => {
   const project = path.join(home, "first");
   mkdirSync(project);

@@ -12,6 +12,7 @@ import { addBackup, addStore } from "./commands/store.ts";
 import { addTools } from "./commands/tools.ts";
 import { addTest, addTry } from "./commands/try.ts";
 import type { CliIo } from "./io.ts";
+import { addDemo } from "./demo/demo.ts";
 import { addDev } from "./live/dev.ts";
 import { addRecord } from "./live/record.ts";
 import { addServe } from "./live/serve.ts";
@@ -35,6 +36,7 @@ import { addTypes } from "./setup/types.ts";
 
 /** In the order of the help. */
 const COMMANDS = [
+  addDemo,
   addInit,
   addDev,
   addServe,

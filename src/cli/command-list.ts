@@ -2,6 +2,7 @@ import type { Command } from "commander";
 
 /** An example of each command, which its help ends with. */
 const EXAMPLES: Record<string, string> = {
+  demo: "webhooks demo",
   init: "webhooks init --preset github --model ollama --yes",
   dev: "webhooks dev --tunnel --register",
   serve: "webhooks serve --config /etc/webhooks.json5",

@@ -114,7 +114,7 @@ export function openMigrated(file: string, schema: Schema, before: BeforeMigrati
   });
 }
 
-/** Of all that opens a file, only a start of the service migrates it. */
+/** Refuses a file of an earlier version: only a start of the service migrates it. */
 function refuseOlder(_: Database, file: string, version: number): never {
   const message = `the file has schema version ${version} of an earlier program: start the service on it once, which copies and migrates it`;
   throw new ConfigError([{ message, file, key: "store.path" }]);

@@ -67,8 +67,8 @@ writeFileSync(
 );
 
 async function startNext(env: Record<string, string>, ...limit: string[]) {
-  const [command = "", ...args] = [...limit, process.execPath, NEXT_START, file];
-  return promisify(execFile)(command, args, { env: { ...process.env, ...env } });
+  const [command, ...args] = [...limit, process.execPath, NEXT_START, file];
+  return promisify(execFile)(command!, args, { env: { ...process.env, ...env } });
 }
 
 const COPY = `journal.v${CURRENT}.db`;
@@ -111,7 +111,7 @@ test("of all that opens the file, only a start changes it", () => {
   expect(readVersion("journal.db")).toBe(CURRENT);
 });
 
-/** Of a file that is whole. */
+/** Reads the version of a file, and requires that the file is whole. */
 function readVersion(name: string): number {
   using database = new DatabaseSync(path.join(folder, name));
   expect(database.prepare("PRAGMA integrity_check").get()).toEqual({ integrity_check: "ok" });
