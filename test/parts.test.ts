@@ -190,6 +190,29 @@ describe("commands change what exists where it is", () => {
     expect(readFileSync(path.join(folder, "other.yaml"), "utf8")).toBe("");
   });
 
+  test.each([
+    ["openai:gpt-5.2", { "common.yaml": "model: openai/gpt-5.2", "teams/a/hooks.yaml": "apiKey: ${OPENAI_API_KEY}" }],
+    [
+      "anthropic:opus",
+      { "common.yaml": "model: anthropic/opus", "webhooks.yaml": "anthropic:\n      kind: anthropic" },
+    ],
+  ])("init --model %s: the provider and the name are in different files", async (model, expected) => {
+    const files: Record<string, string> = {
+      ...PROJECT,
+      "common.yaml": `${PROJECT["common.yaml"]}agents: { defaults: { model: openai/gpt-4 } }\n`,
+      "teams/a/hooks.yaml": `${PROJECT["teams/a/hooks.yaml"]}agents:\n  providers:\n    openai: { kind: openai, apiKey: x }\n`,
+    };
+    const folder = writeProject(files);
+    const { code, stdout } = await runWebhooks(folder, "init", "--model", model, "--json", "--yes");
+    expect([code, JSON.parse(stdout).written]).toEqual([0, expect.arrayContaining([path.join(folder, "common.yaml")])]);
+    for (const [name, before] of Object.entries(files)) {
+      const text = readFileSync(path.join(folder, name), "utf8");
+      const change: string | undefined = Object.entries(expected).find(([file]) => file === name)?.[1];
+      if (change === undefined) expect(text).toBe(before);
+      else expect(text).toContain(change);
+    }
+  });
+
   test("a variable that is set elsewhere has the type of its place", async () => {
     const folder = writeProject({
       ...PROJECT,
@@ -220,4 +243,43 @@ test("check lists the files, and the hooks of each part", async () => {
   write("teams/b/hooks.yaml", "{")(folder);
   const broken = JSON.parse((await runWebhooks(folder, "check", "--json")).stdout);
   expect(broken).toMatchObject({ ok: false, files, problems: [{ file: files[3], line: 1 }] });
+});
+
+test("test runs the samples of each part's transforms, once, also those of a schedule", async () => {
+  const toModule = (message: string): string => `export default ({ payload }) => ({ message: ${message} });\n`;
+  const schedule = "schedule: { every: 6h }";
+  const folder = writeProject({
+    ...PROJECT,
+    "webhooks.yaml": `${PROJECT["webhooks.yaml"]}hooks: { transformsDir: teams }\nchannels: { slack: { token: "\${SLACK}" } }\n`,
+    "teams/b/hooks.yaml": [
+      "hooks:",
+      "  transformsDir: .",
+      "  mappings:",
+      `    - { id: own, ${schedule}, state: true, transform: { module: own.js }, agent: none, deliver: false }`,
+      `    - { id: told, ${schedule}, messageTemplate: "It is {{local}}.", channel: slack, to: C01 }`,
+      "",
+    ].join("\n"),
+    "teams/all.js": toModule('"all"'),
+    "teams/all.samples/one.json": "{}",
+    "teams/b/own.js": toModule("payload.schedule"),
+    "teams/b/own.samples/one.json": JSON.stringify({ schedule: "own" }),
+    "teams/b/schedule/told.samples/one.json": JSON.stringify({ local: "2027-01-01T06:00:00+00:00" }),
+    "teams/a/mine/own.js": toModule('"other"'),
+    "teams/a/mine/own.samples/one.json": "{}",
+  });
+  await runWebhooks(folder, "test", "--update");
+  const places = ["teams all/one", "teams/a/mine own/one", "teams/b own/one", "teams/b schedule/told/one"];
+  const { samples, ...counts } = JSON.parse((await runWebhooks(folder, "test", "--json")).stdout);
+  expect(counts).toMatchObject({ ok: true, passed: 4 });
+  const shown = samples.map(
+    (row: { name: string; folder: string }) => `${path.relative(folder, row.folder)} ${row.name}`,
+  );
+  expect(shown.toSorted()).toEqual(places);
+  const told = path.join(folder, "teams/b/schedule/told.samples/one.expected.json");
+  expect(JSON.parse(readFileSync(told, "utf8"))).toMatchObject([
+    { message: "It is 2027-01-01T06:00:00+00:00.", channel: "slack" },
+  ]);
+  const named = await runWebhooks(folder, "test", "own");
+  expect(named.stdout).toMatch(/^own teams\/a\/mine$[^]*^own teams\/b$[^]*2 passed/m);
+  expect((await runWebhooks(folder, "test", "teams/a/mine")).stdout).toMatch(/^own$[^]*1 passed/m);
 });

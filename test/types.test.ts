@@ -21,6 +21,7 @@ const config = {
     presets: [
       { use: "gitlab", with: { secret: "${SECRET}", path: "git/lab", transform: { module: "gitlab.ts" } } },
       { use: "homeassistant", with: { state: "house", transform: { module: "house.ts" } } },
+      "./presets/acme",
     ],
     mappings: [
       {
@@ -121,6 +122,25 @@ const MISTAKES: Record<string, string> = {
     'export const f: Transform<Known<import("hookline/presets").GitLab<"note.create">>> = ({ payload }) => (payload.object_atributes ? null : undefined);',
 };
 
+/** Of a preset of one's own, with its module. */
+const ACME: Record<string, string> = {
+  "preset.json": JSON.stringify({
+    name: "acme",
+    description: "Deployments of Acme.",
+    common: { transform: { module: "shape.ts" } },
+    mappings: [{ state: true }],
+  }),
+  "samples/one.json": '{ "app": "shop" }',
+  "shape.ts": `import type { Module } from "hookline";
+const shape: Module<"shape.ts"> = ({ payload, hook, state }) => {
+  const name: "acme" = hook;
+  state.set("last", payload.app);
+  return { message: name + payload.app + String(payload.further) };
+};
+export default shape;
+`,
+};
+
 const files = {
   ...RIGHT,
   ...Object.fromEntries(Object.entries(MISTAKES).map(([name, code]) => [toFile(name), `${HEAD}${code}\n`])),
@@ -137,11 +157,20 @@ beforeAll(async () => {
     const project = path.join(folder, name);
     write(project, "webhooks.json", JSON.stringify(config));
     for (const [file, text] of Object.entries(files)) write(project, `transforms/${file}`, text);
+    for (const [file, text] of Object.entries(ACME)) write(project, `presets/acme/${file}`, text);
     if (name === "installed") install(project);
     else cpSync(path.join(root, "transforms/tsconfig.json"), path.join(project, "transforms/tsconfig.json"));
     await runCli(["types"], createTestIo(project, { env }).io);
   }
 }, 60_000);
+
+test("the module of a preset of one's own has types, and compiler options", async () => {
+  for (const name of PROJECTS) {
+    expect(read(name, "presets/acme/hookline.d.ts")).toContain('"shape.ts": {');
+    const args = [path.join(root, COMPILERS["7"]), "-p", "presets/acme", "--noEmit", "--pretty", "false"];
+    expect((await run(path.join(folder, name), process.execPath, args)).stdout).toBe("");
+  }
+});
 
 test("the types have names of the configuration, and no value", () => {
   const [installed = "", alone = ""] = PROJECTS.map((name) => read(name, "transforms/hookline.d.ts"));
@@ -189,10 +218,8 @@ test("check --types warns of types that are not current, and dev makes them so",
   const check = async (): Promise<string> => {
     const { stdout } = await webhooks(project, "check", "--types", "--json");
     const { warnings }: { warnings: { file?: string; message: string }[] } = JSON.parse(stdout);
-    return warnings
-      .filter(({ file }) => file?.endsWith(".d.ts"))
-      .map(({ message }) => message)
-      .join();
+    const stale = warnings.filter(({ file }) => file?.endsWith(".d.ts"));
+    return [...new Set(stale.map(({ message }) => message))].join();
   };
   expect(await check()).toBe("");
   const port = { gateway: { ...config.gateway, port: 0 } };
@@ -232,9 +259,14 @@ function webhooks(project: string, ...args: string[]): Promise<CliResult> {
 /** A package whose types are those of the source. */
 function install(project: string): void {
   const source = path.join(root, "src/core/transforms/transform-types.ts");
-  const exports = { ".": { types: "./index.d.ts" }, "./presets": { types: "./presets/index.d.ts" } };
+  const exports = {
+    ".": { types: "./index.d.ts" },
+    "./globals": { types: "./globals.d.ts" },
+    "./presets": { types: "./presets/index.d.ts" },
+  };
   write(project, "node_modules/hookline/package.json", JSON.stringify({ name: "hookline", version: "0.1.0", exports }));
   write(project, "node_modules/hookline/index.d.ts", `export type * from ${JSON.stringify(source)};\n`);
+  write(project, "node_modules/hookline/globals.d.ts", "export {};\n");
   const types =
     'export type { GitLab } from "./gitlab/types.d.ts";\nexport type { HomeAssistant } from "./homeassistant/types.d.ts";\n';
   write(project, "node_modules/hookline/presets/index.d.ts", types);

@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import path from "node:path";
 import { buffer, text as readAll } from "node:stream/consumers";
 import { makeTempDir } from "../core/shared/system/temporary-folder.ts";
-import { listItems, readTarget } from "./edit/target.ts";
+import { findTransformsDir, listItems, readTarget } from "./edit/target.ts";
 import { findConfigFile, type ReadConfig, resolveUserConfig } from "../core/config/load.ts";
 import { builtInDrivers, readConfig } from "../service/drivers.ts";
 import type { ResolvedConfig } from "../core/config/resolved-config.ts";
@@ -33,10 +33,13 @@ export function locateNewConfig(flag: string | undefined, io: CliIo, name = "web
   return locateAnyConfig(undefined, io) ?? path.join(io.cwd, name);
 }
 
-/** The absolute folder of the transforms: by the flag, the configuration, or the default. */
-export async function locateTransforms(flags: { dir?: string; config?: string }, io: CliIo): Promise<string> {
-  if (flags.dir !== undefined) return path.resolve(io.cwd, flags.dir);
-  return (await readAnyConfig(flags.config, io)).hooks.transformsDir;
+/** The absolute folders of the transforms: by the flag, the configuration with its parts, or the default. The first is that of the including file. */
+export function locateTransforms(flags: { dir?: string; config?: string }, io: CliIo): string[] {
+  if (flags.dir !== undefined) return [path.resolve(io.cwd, flags.dir)];
+  const file = locateAnyConfig(flags.config, io);
+  if (file === undefined) return [resolveUserConfig({}, { baseDir: io.cwd }).hooks.transformsDir];
+  const target = readTarget(file, io.env);
+  return [...new Set(target.files.map((part) => findTransformsDir(target, part.file)))];
 }
 
 /** The configuration, or the defaults if there is none yet. */

@@ -12,7 +12,7 @@ const runner = createSandbox({ telemetry: createTelemetry("error") });
 afterAll(() => runner.close());
 
 describe.each(findSamples(PRESETS_FOLDER))("$name", (set) => {
-  const built = buildSamples(set, { folder: PRESETS_FOLDER, runner, env: {} });
+  const built = buildSamples(set, { runner, env: {} });
 
   test("recognizes a repeated delivery", async () => {
     const { mappings } = (await built).mappings;

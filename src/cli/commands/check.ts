@@ -14,6 +14,7 @@ import { listAuthority } from "../../service/runtime/authority.ts";
 import { parseObject, readPath } from "../../core/shared/json.ts";
 import { tryFolder } from "../../core/shared/system/files.ts";
 import { trimSlashes } from "../../core/shared/text/text.ts";
+import { toCommand } from "../../core/shared/text/command.ts";
 import { toScheduleHook } from "../../core/types.ts";
 import { toPrintable } from "../../core/telemetry/log.ts";
 import { addConfigOptions, addServiceOptions, type ConfigFlags, EXIT_CODES } from "../command.ts";
@@ -22,6 +23,7 @@ import { askPooler } from "./doctor-machine.ts";
 import { listConfigFiles } from "../edit/target.ts";
 import { locateConfig, tryRuntime } from "../context.ts";
 import { formatCount, formatDuration, formatFacts, formatModule } from "../format.ts";
+import { findCompilerOptions } from "../setup/editor-files.ts";
 import { listTransformFolders } from "../setup/module-types.ts";
 import { findStaleTypes } from "../setup/types.ts";
 import { type CliIo, print, printError, printJson, printWarnings, style } from "../io.ts";
@@ -128,12 +130,13 @@ async function checkTypes(config: ResolvedConfig): Promise<ConfigProblem[]> {
     const message = `There is no TypeScript in ${baseDir}, which --types needs: npm install --save-dev typescript`;
     return [{ message }];
   }
-  const folders = listTransformFolders(config);
-  const projects = (folders.length > 0 ? folders : [hooks.transformsDir]).map((folder) =>
-    [folder, baseDir].map((dir) => path.join(dir, "tsconfig.json")).find((file) => existsSync(file)),
-  );
-  if (projects.includes(undefined)) {
-    return [{ message: `There is no tsconfig.json in ${hooks.transformsDir}: \`webhooks init\` writes one.` }];
+  const known = listTransformFolders(config);
+  const folders = known.length > 0 ? known : [hooks.transformsDir];
+  const projects = folders.map((folder) => findCompilerOptions(folder, config));
+  const missing = folders.find((_, index) => projects[index] === undefined);
+  if (missing !== undefined) {
+    const command = toCommand(existsSync(missing) ? "types" : "init");
+    return [{ message: `There is no tsconfig.json in ${missing}: \`${command}\` writes one.` }];
   }
   const problems: ConfigProblem[] = [];
   for (const project of new Set(projects))

@@ -17,7 +17,7 @@ import { addConfigOptions, addPair, type ConfigFlags, EXIT_CODES, UsageError } f
 import { loadConfig, locateAnyConfig, locateTransforms, readPayload, withSandbox } from "../context.ts";
 import { formatActions, formatLog, formatModule } from "../format.ts";
 import { clearScreen, type CliIo, print, printError, printJson, style } from "../io.ts";
-import { findSamples, isNamed, selectSamples } from "../samples/sample.ts";
+import { findAllSamples, isNamed, selectSamples } from "../samples/sample.ts";
 import { runAllSamples, type SuiteOptions } from "../samples/suite.ts";
 
 interface TryFlags extends ConfigFlags {
@@ -105,7 +105,10 @@ export function addTest(program: Command, io: CliIo): void {
     .description(
       "Run the samples of transforms, mappings and presets; exit 1 when an action differs from the expected one.",
     )
-    .argument("[names...]", "transforms, as ci, or single samples, as ci/failed; or a folder (default: all transforms)")
+    .argument(
+      "[names...]",
+      "transforms, as ci, or single samples, as ci/failed; or a folder (default: all transforms, also those of parts)",
+    )
     .option("--update [names...]", "record the actual actions as the expected ones, of all or of these samples", false)
     .option("--watch", "run again at every save", false)
     .action((names: string[], flags: TestFlags) => testSamples(names, flags, io));
@@ -115,19 +118,20 @@ export function addTest(program: Command, io: CliIo): void {
 async function testSamples(given: string[], { config, update, watch, json }: TestFlags, io: CliIo): Promise<void> {
   const dir = given.find((name) => isFolder(path.resolve(io.cwd, name)));
   const names = given.filter((name) => name !== dir).map((name) => name.replace(/\.ts$/, ""));
-  const folder = await locateTransforms({ dir, config }, io);
+  const folders = locateTransforms({ dir, config }, io);
   const updated = Array.isArray(update) ? update : [];
-  requireSamples(folder, [...names, ...updated]);
+  requireSamples(folders, [...names, ...updated]);
   const isUpdated = update === true ? () => true : isNamed(updated);
-  const options = { folder, config: locateAnyConfig(config, io), names, update: isUpdated, json, io };
+  const options = { folders, config: locateAnyConfig(config, io), names, update: isUpdated, json, io };
   await withSandbox({ io, config }, async (runner) => {
     if (watch) await runAtEverySave({ ...options, runner });
     else if ((await runAllSamples({ ...options, runner })) > 0) io.exitCode = 1;
   });
 }
 
-function requireSamples(folder: string, names: string[]): void {
-  const sets = findSamples(folder);
+function requireSamples(folders: string[], names: string[]): void {
+  const sets = findAllSamples(folders);
+  const folder = folders.join(", ");
   const next = "`webhooks transform new <name>` writes the first.";
   if (sets.length === 0) throw new ConfigError([{ message: `There are no samples in ${folder}. ${next}` }]);
   const known = sets.map((set) => set.name);
@@ -142,7 +146,7 @@ function isFolder(file: string): boolean {
 }
 
 async function runAtEverySave(options: SuiteOptions): Promise<void> {
-  const { folder, json, io } = options;
+  const { folders, json, io } = options;
   const stopped = once(io.stopSignal(), "abort");
   let startedAt = Date.now();
   let running = run(Promise.resolve());
@@ -151,7 +155,7 @@ async function runAtEverySave(options: SuiteOptions): Promise<void> {
     changed: () => (running = run(running)),
     log: createLog("warn", { output: io.stderr }),
   });
-  watcher.follow([folder]);
+  watcher.follow(folders);
   await stopped;
   await watcher.close();
   await running;
@@ -161,6 +165,6 @@ async function runAtEverySave(options: SuiteOptions): Promise<void> {
     startedAt = Date.now();
     if (io.stdout.isTTY && !json) clearScreen(io);
     await runAllSamples(options);
-    if (!json) print(io, `Watching ${folder}. Press Ctrl+C to stop.`);
+    if (!json) print(io, `Watching ${folders.join(", ")}. Press Ctrl+C to stop.`);
   }
 }

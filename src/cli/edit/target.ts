@@ -10,7 +10,7 @@ import { orElse } from "../../core/shared/system/files.ts";
 import { isObject, readPath, type Segment, toObject } from "../../core/shared/json.ts";
 
 /** A file of a configuration as it is written. */
-interface WrittenFile {
+export interface WrittenFile {
   /** Absolute. */
   file: string;
   /** undefined: the file does not exist yet. */

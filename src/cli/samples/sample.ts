@@ -23,6 +23,8 @@ import type { LogLine } from "../../core/types.ts";
  * `<name>/preset.json` and `<name>/samples/`.
  */
 export interface SampleSet {
+  /** The folder in which it was found, absolute. */
+  folder: string;
   /** Relative to the folder, without an extension: `ci/triage`. */
   name: string;
   /** The folder of the preset, absolute; undefined: a transform. */
@@ -57,6 +59,17 @@ export type Expectation = object[] | { event?: string; subject?: string; actions
 
 const MODULE_EXTENSIONS = [".ts", ".mts", ".cts", ".js", ".mjs", ".cjs"];
 
+/** The samples below folders, each once. A folder inside another one has its own, under their names there. */
+export function findAllSamples(folders: readonly string[]): SampleSet[] {
+  const isInside = (name: string, folder: string): boolean => name.startsWith(folder + path.sep);
+  return folders.flatMap((folder) => {
+    const inner = folders.filter((other) => isInside(other, folder));
+    return findSamples(folder).filter(({ name, preset = path.join(folder, name) }) =>
+      inner.every((other) => preset !== other && !isInside(preset, other)),
+    );
+  });
+}
+
 /** The samples below a folder, in the order of their names. */
 export function findSamples(folder: string): SampleSet[] {
   const exclude = (name: string): boolean => name === "node_modules";
@@ -64,7 +77,7 @@ export function findSamples(folder: string): SampleSet[] {
     .toSorted()
     .map((file) => {
       const preset = path.dirname(path.resolve(folder, file));
-      return { name: path.basename(preset), preset, samples: listSamples(path.join(preset, "samples")) };
+      return { folder, name: path.basename(preset), preset, samples: listSamples(path.join(preset, "samples")) };
     });
   const found = globSync("**/*.samples/", { cwd: folder, exclude });
   const transforms = found.toSorted().map((samplesFolder) => {
@@ -72,6 +85,7 @@ export function findSamples(folder: string): SampleSet[] {
     const mappingFile = path.join(folder, `${name}.mapping.json`);
     const modules = MODULE_EXTENSIONS.map((extension) => name + extension);
     return {
+      folder,
       name,
       module: modules.find((module) => existsSync(path.join(folder, module))),
       mappingFile: existsSync(mappingFile) ? mappingFile : undefined,

@@ -51,8 +51,8 @@ async function findPlace(
   { to, config }: SaveOptions,
   io: CliIo,
 ): Promise<{ folder: string; set: string }> {
-  const folder = await locateTransforms({ config }, io);
-  if (to === undefined) return { folder, set: (await findModule(event, config, io)) ?? event.hook };
+  const [folder = io.cwd] = locateTransforms({ config }, io);
+  if (to === undefined) return { folder, set: event.hook, ...(await findOwnPlace(event, config, io)) };
   const wanted = to.replace(/\/+$/, "").replace(/(\.samples|\.[mc]?[jt]s)$/, "");
   const named = path.resolve(io.cwd, wanted);
   const inFolder = path.relative(folder, named);
@@ -60,14 +60,20 @@ async function findPlace(
   return wanted.includes("/") ? { folder: path.dirname(named), set: path.basename(named) } : { folder, set: wanted };
 }
 
-/** The transform of the mapping that took the event. */
-async function findModule(event: EventTimeline, flag: string | undefined, io: CliIo): Promise<string | undefined> {
+/** The folder of the mapping that took the event, and its transform. */
+async function findOwnPlace(
+  event: EventTimeline,
+  flag: string | undefined,
+  io: CliIo,
+): Promise<{ folder: string; set?: string } | undefined> {
   const file = locateAnyConfig(flag, io);
   if (file === undefined || event.mapping === undefined) return undefined;
   const { hooks } = (await readConfig(file, io.env)).config;
   const source = hooks.mappings.find(({ id }) => id === event.mapping);
-  const isOwn = source?.transformsDir === hooks.transformsDir;
-  return isOwn ? source?.mapping.transform?.module.replace(/\.[mc]?[jt]s$/, "") : undefined;
+  // The module of a preset has its samples there.
+  if (!source || (source.preset !== undefined && source.transformsDir === source.baseDir)) return undefined;
+  const module = source.mapping.transform?.module.replace(/\.[mc]?[jt]s$/, "");
+  return { folder: source.transformsDir, ...(module !== undefined && { set: module }) };
 }
 
 function toFileName(event: string): string {
@@ -112,7 +118,7 @@ async function recordExpected(
   const found = findSamples(folder).find((one) => one.name === set);
   const sample = found?.samples.find((one) => one.name === name);
   if (!found || !sample) throw new Error(`the sample ${set}/${name} was not written`);
-  const place = { folder, config: locateAnyConfig(config, io), env: io.env };
+  const place = { config: locateAnyConfig(config, io), env: io.env };
   try {
     const result = await withSandbox({ io, config }, async (runner) =>
       runSample(sample, { runtime: await buildSamples(found, { ...place, runner }), runner, update: true }),

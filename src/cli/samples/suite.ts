@@ -2,11 +2,12 @@ import { trimSlashes } from "../../core/shared/text/text.ts";
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import type { ReadConfig } from "../../core/config/load.ts";
-import { findTransformsDir, listItems, readTarget } from "../edit/target.ts";
+import { findTransformsDir, listItems, readTarget, type Target } from "../edit/target.ts";
 import { checkConfig } from "../../service/drivers.ts";
 import { readPreset, toPresetName } from "../../core/config/presets/file.ts";
 import { parseSource, type Source } from "../../core/config/parse/source.ts";
 import type { MappingInput } from "../../core/config/schema/generated.ts";
+import { toPlaceholder } from "../../core/config/typed-references.ts";
 import { ConfigError, type ConfigProblem } from "../../core/errors.ts";
 import { buildRuntime } from "../../service/runtime/build.ts";
 import type { Runtime } from "../../core/ports/runtime.ts";
@@ -19,7 +20,7 @@ import { describeError } from "../command.ts";
 import { formatActions, formatDiff, formatLog } from "../format.ts";
 import { type CliIo, print, printJsonLine, style } from "../io.ts";
 import {
-  findSamples,
+  findAllSamples,
   runSample,
   selectSamples,
   type Expectation,
@@ -30,7 +31,7 @@ import {
 
 export interface SuiteOptions {
   /** Absolute. */
-  folder: string;
+  folders: string[];
   runner: TransformRunner;
   /** Names of transforms or samples; empty: all. */
   names: string[];
@@ -43,19 +44,19 @@ export interface SuiteOptions {
   io: CliIo;
 }
 
-/** Runs every sample below a folder and prints the results; the last line counts them. Resolves to the number of failures. */
+/** Runs every sample below the folders and prints the results; the last line counts them. Resolves to the number of failures. */
 export async function runAllSamples(options: SuiteOptions): Promise<number> {
-  const { folder, names, runner, update, io, json } = options;
+  const { folders, names, runner, update, io, json } = options;
   const counts = { passed: 0, updated: 0, failed: 0 };
   /** One for each sample, or for a transform that cannot be loaded. */
   const rows: object[] = [];
-  for (const set of selectSamples(findSamples(folder), names)) {
-    show(set.name);
+  for (const set of selectSamples(findAllSamples(folders), names)) {
+    show(folders.length === 1 ? set.name : `${set.name} ${style("dim", path.relative(io.cwd, set.folder))}`);
     try {
       const runtime = await buildSamples(set, { ...options, env: io.env });
       for (const sample of set.samples) await run(set, sample, runtime);
     } catch (error) {
-      fail(set.name, "it cannot be loaded", error, Math.max(1, set.samples.length));
+      fail(set, set.name, "it cannot be loaded", error, Math.max(1, set.samples.length));
     }
   }
   if (json) printJsonLine(io, { ok: counts.failed === 0, ...counts, samples: rows });
@@ -67,17 +68,17 @@ export async function runAllSamples(options: SuiteOptions): Promise<number> {
     try {
       const result = await runSample(sample, { runtime, runner, update: update(set, sample) });
       counts[result.kind === "unexpected" ? "failed" : result.kind]++;
-      rows.push({ name, ...result });
+      rows.push({ name, folder: set.folder, ...result });
       show(...formatResult(sample.name, result));
     } catch (error) {
-      fail(name, sample.name, error, 1);
+      fail(set, name, sample.name, error, 1);
     }
   }
 
-  function fail(name: string, title: string, error: unknown, count: number): void {
+  function fail({ folder }: SampleSet, name: string, title: string, error: unknown, count: number): void {
     const reason = describeError(error);
     counts.failed += count;
-    rows.push({ name, kind: "failed", reason });
+    rows.push({ name, folder, kind: "failed", reason });
     show(`  ${style("red", "✗")} ${title}`, ...indent(reason.split("\n")));
   }
 
@@ -103,7 +104,6 @@ export async function buildSamples(
 }
 
 interface MappingSourceOptions {
-  folder: string;
   config?: string;
   env: NodeJS.ProcessEnv;
 }
@@ -117,12 +117,12 @@ function toSampleUse(folder: string): { use: string; with: object } {
 }
 
 async function readMapping(
-  { name, preset, module, mappingFile: file }: SampleSet,
-  { folder, config: configFile, env }: MappingSourceOptions,
+  { folder, name, preset, module, mappingFile: file }: SampleSet,
+  { config: configFile, env }: MappingSourceOptions,
 ): Promise<ReadConfig> {
   const target = configFile === undefined ? undefined : readTarget(configFile, env);
+  const plugins = target ? listItems(target, ["plugins"]).map(toPluginPath) : [];
   if (preset !== undefined) {
-    const plugins = target ? listItems(target, ["plugins"]).map(toPluginPath) : [];
     const config = { plugins, hooks: { presets: [toSampleUse(preset)] } };
     return checkConfig(config, { baseDir: path.dirname(configFile ?? folder), env });
   }
@@ -135,10 +135,11 @@ async function readMapping(
   const using = found.filter(({ presets, mappings }) => presets.length + mappings.length > 0);
   // Modules of parts with folders of their own can have one name.
   const own = using.find((one) => target && findTransformsDir(target, one.file) === folder) ?? using[0];
-  if (own) {
+  if (target && own) {
     const { presets, mappings } = own;
     const baseDir = path.dirname(own.file);
-    return checkConfig({ hooks: { transformsDir: folder, mappings, presets } }, { baseDir, env });
+    const config = { plugins, channels: readChannels(target), hooks: { transformsDir: folder, mappings, presets } };
+    return checkConfig(config, { baseDir, env: { ...env, [NO_VALUE]: toPlaceholder("channel") } });
   }
   if (module === undefined) {
     const message = `There are samples of ${name}, but no module beside them, and neither a mapping nor a preset of that hook in the configuration.`;
@@ -156,6 +157,25 @@ async function readMapping(
   const config = { hooks: { transformsDir: folder, mappings: [mapping] } };
   const baseDir = file === undefined ? folder : path.dirname(file);
   return checkConfig(config, { file, baseDir, env, source: source && toConfigSource(source) });
+}
+
+/** In place of the references of channels that have no value here. Nothing is sent. */
+const NO_VALUE = "HOOKLINE_NO_VALUE";
+
+/** The channels that mappings may name. */
+function readChannels({ files, env }: Target): object {
+  const blocks: Record<string, object> = {};
+  for (const { written } of files.toReversed()) {
+    const own = Object.entries(toObject(readPath(written, ["channels"])));
+    for (const [name, block] of own) blocks[name] = { ...blocks[name], ...toObject(block) };
+  }
+  const text = JSON.stringify(blocks);
+  const known = text.replaceAll(
+    /\$\{(?:([A-Za-z_]\w*)(:-[^}]*)?|file:[^}]*)\}/g,
+    (reference, name = "", fallback = "") =>
+      fallback !== "" || env[name] !== undefined ? reference : `\${${NO_VALUE}}`,
+  );
+  return toObject(JSON.parse(known));
 }
 
 /** Relative to its own file. */

@@ -32,11 +32,17 @@ export function writeEditorFiles(folder: string, config: TypedConfig, usesPreset
   });
 }
 
-/** Writes the types alone, if they do not need the place of others. */
+/** Writes the types alone, if there are compiler options, and the types do not need the place of others. */
 export function writeTypes(folder: string, config: TypedConfig): Written {
   const types = renderTypes(folder, config);
-  if (!isPackageInstalled(folder) && needsPresets(types)) return writeEditorFiles(folder, config);
+  const needsPlace = !isPackageInstalled(folder) && needsPresets(types);
+  if (needsPlace || findCompilerOptions(folder, config) === undefined) return writeEditorFiles(folder, config);
   return writeTexts({ [path.join(folder, TYPES)]: types });
+}
+
+/** The absolute path of the compiler options that a folder of transforms has, or the project. */
+export function findCompilerOptions(folder: string, { baseDir }: TypedConfig): string | undefined {
+  return [folder, baseDir].map((dir) => path.join(dir, COMPILER_OPTIONS)).find((file) => existsSync(file));
 }
 
 function needsPresets(types: string): boolean {

@@ -4,7 +4,7 @@ import path from "node:path";
 import { pathToFileURL } from "node:url";
 import { type Change, editConfig } from "../edit/edit-config.ts";
 import { type ConfigPlan, findUses, planBasics, planUse, planSecret, writePlan } from "../edit/plan.ts";
-import { readTarget, type Target, withText } from "../edit/target.ts";
+import { inFile, readTarget, type Target, whereSet, withText, type WrittenFile } from "../edit/target.ts";
 import { readConfigText } from "../../service/drivers.ts";
 import { parseSource } from "../../core/config/parse/source.ts";
 import { type PresetPlace, readPreset, requirePreset } from "../../core/config/presets/file.ts";
@@ -79,8 +79,8 @@ async function writeProject(flags: InitFlags, io: CliIo, terminal: Terminal | un
   const search = await searchPresets(flags, io);
   const given = { presets: flags.preset.map((use) => requirePreset(use, search)), model: flags.model };
   const answers = await askAnswers(given, target, terminal);
-  const planned = await planConfig(target, answers, { io, terminal });
-  const { config } = await requireValid(planned, target);
+  const [planned, ...parts] = await planConfig(target, answers, { io, terminal });
+  const { config } = await requireValid(planned, parts, target);
   const hasExample = usesExample(planned);
   const { transformsDir } = config.hooks;
   const example = Object.entries(hasExample ? readTemplate(EXAMPLE) : {});
@@ -88,16 +88,17 @@ async function writeProject(flags: InitFlags, io: CliIo, terminal: Terminal | un
   const newFiles = new Map(texts.filter(([file]) => !existsSync(file)));
   const plan = { ...planned, newFiles };
 
-  const isNew = plan.before === undefined;
-  const isChanged = plan.before !== plan.after;
-  if (isChanged && !isNew && !flags.json) print(io, showChange(plan));
-  if (isChanged && !isNew) await confirmWrite(plan.file, flags, io);
-  writePlan(plan);
+  const changed = [plan, ...parts].filter(({ before, after }) => before !== after);
+  for (const change of changed.filter(({ before }) => before !== undefined)) {
+    if (!flags.json) print(io, showChange(change));
+    await confirmWrite(change.file, flags, io);
+  }
+  for (const each of [plan, ...parts]) writePlan(each);
   const editor = writeEditorFiles(transformsDir, config);
   const folder = path.dirname(plan.file);
   const vscode = flags.vscode ? writeVscode(folder, locateSchema(folder)) : { written: [], kept: [] };
   const written = [
-    ...(isChanged ? [plan.file] : []),
+    ...changed.map(({ file }) => file),
     ...plan.secretFiles.keys(),
     ...editor.written,
     ...vscode.written,
@@ -116,12 +117,13 @@ async function writeProject(flags: InitFlags, io: CliIo, terminal: Terminal | un
   return { ok: true, file: plan.file, written, kept, notes, next: listNext(presets[0], hasExample, io) };
 }
 
-/** The first configuration, or the existing one with what the person asked for. */
+/** The first configuration, or the existing one with what the person asked for, and its parts that change. */
 async function planConfig(
   target: Target,
-  { presets, model, apiKey }: Answers,
+  answers: Answers,
   { io, terminal }: { io: CliIo; terminal: Terminal | undefined },
-): Promise<ConfigPlan> {
+): Promise<[ConfigPlan, ...ConfigPlan[]]> {
+  const { presets } = answers;
   const secretFiles = new Map<string, string>();
   let after = target.text ?? writeNew(target, presets, secretFiles);
   for (const preset of presets) {
@@ -132,19 +134,28 @@ async function planConfig(
     for (const [file, text] of plan.secretFiles) if (!existsSync(file)) secretFiles.set(file, text);
     after = plan.after;
   }
-  if (model) {
-    const name = `${model.provider}-api-key`;
-    const reference = apiKey === undefined ? {} : { apiKey: planSecret(target, { name, secret: apiKey }, secretFiles) };
-    after = editConfig(target.file, after, [
-      {
-        kind: "set",
-        path: ["agents", "providers", model.provider],
-        value: { ...model.block, ...reference },
-      },
-      { kind: "set", path: ["agents", "defaults", "model"], value: model.model },
-    ]);
-  }
-  return { file: target.file, before: target.text, after, secretFiles };
+  const [main = target, ...parts] = setModel(withText(target, after), answers, secretFiles).files;
+  const toPlan = ({ file, text = "" }: WrittenFile): ConfigPlan => {
+    const before = target.files.find((one) => one.file === file)?.text;
+    return { file, config: target.config, before, after: text, secretFiles };
+  };
+  return [toPlan(main), ...parts.map(toPlan).filter((plan) => plan.before !== plan.after)];
+}
+
+/** The configuration with a model, whose provider and name are in the files that have some already. */
+function setModel(target: Target, { model, apiKey }: Answers, secretFiles: Map<string, string>): Target {
+  if (!model) return target;
+  const [block, name] = [
+    ["agents", "providers", model.provider],
+    ["agents", "defaults", "model"],
+  ] as const;
+  const set = (to: Target, path: readonly string[], value: unknown): Target =>
+    inFile(withText(to, editConfig(to.file, to.text ?? "", [{ kind: "set", path, value }])), target.file);
+  const place = whereSet(target, block);
+  const secret = { name: `${model.provider}-api-key`, secret: apiKey ?? "" };
+  const reference = apiKey === undefined ? {} : { apiKey: planSecret(place, secret, secretFiles) };
+  const changed = set(place, block, { ...model.block, ...reference });
+  return set(whereSet(changed, name), name, model.model);
 }
 
 function writeNew(target: Target, presets: PresetPlace[], secretFiles: Map<string, string>): string {
@@ -173,9 +184,9 @@ function locateSchema(folder: string): string {
 }
 
 /** Only what the change brings is refused here; the rest of an existing configuration is `webhooks check`'s. */
-async function requireValid(plan: ConfigPlan, { env }: Target) {
+async function requireValid(plan: ConfigPlan, parts: ConfigPlan[], { env }: Target) {
   const { file, before } = plan;
-  const read = await readPlan(plan, env);
+  const read = await readPlan({ ...plan, newFiles: new Map(parts.map((part) => [part.file, part.after])) }, env);
   const known = before === undefined ? [] : (await readConfigText(file, before, { env })).problems;
   const problems = read.problems.filter(
     ({ message }) => !known.some((old) => old.message === message) && !/is not set/.test(message),

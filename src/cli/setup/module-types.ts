@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { isBuiltIn, toTypeName } from "../../core/config/presets/file.ts";
 import type { MappingSource, ResolvedConfig } from "../../core/config/resolved-config.ts";
-import { orElse } from "../../core/shared/system/files.ts";
+import { isInstalled, orElse } from "../../core/shared/system/files.ts";
 import { PACKAGE_ROOT } from "../../core/shared/system/package.ts";
 import { trimSlashes } from "../../core/shared/text/text.ts";
 import { toScheduleHook } from "../../core/types.ts";
@@ -13,7 +13,7 @@ import { readPayloads } from "../samples/sample.ts";
 export const TYPES = "hookline.d.ts";
 
 /** The part of a configuration that the types are about. */
-export type TypedConfig = Pick<ResolvedConfig, "hooks" | "agents" | "channels">;
+export type TypedConfig = Pick<ResolvedConfig, "baseDir" | "hooks" | "agents" | "channels">;
 
 /** The folders of transforms that exist, absolute. */
 export function listTransformFolders({ hooks: { transformsDir, mappings } }: TypedConfig): string[] {
@@ -21,9 +21,10 @@ export function listTransformFolders({ hooks: { transformsDir, mappings } }: Typ
   return [...folders].filter((folder) => existsSync(folder));
 }
 
-/** A preset's own module has its types from nobody: its mappings are not the user's. */
+/** The modules of a preset that is installed have their types from their author. */
 function callsModule({ mapping: { transform }, preset, transformsDir, baseDir }: MappingSource): boolean {
-  return transform !== undefined && !(preset !== undefined && transformsDir === baseDir);
+  const isOfPreset = preset !== undefined && transformsDir === baseDir;
+  return transform !== undefined && !(isOfPreset && (isBuiltIn(baseDir) || isInstalled(baseDir)));
 }
 
 /**

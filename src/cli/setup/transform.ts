@@ -15,7 +15,7 @@ import { replaceFile } from "../../core/shared/system/files.ts";
 import { isObject, readPath, toKeyPath } from "../../core/shared/json.ts";
 import { didYouMean, trimSlashes } from "../../core/shared/text/text.ts";
 import { addItem, addServiceOptions, PART_HELP, type ServiceFlags } from "../command.ts";
-import { locateNewConfig, locateTransforms, readAnyConfig, readPayload, searchPresets } from "../context.ts";
+import { locateNewConfig, readAnyConfig, readPayload, searchPresets } from "../context.ts";
 import { type CliIo, listFiles, nameCommands, print, printJson, printWarnings } from "../io.ts";
 import { createOperatorClient, readEvent } from "../operator-client.ts";
 import { addValue, createShape, type Shape } from "../reading/shape.ts";
@@ -61,7 +61,7 @@ async function newTransform(given: string, flags: NewFlags, io: CliIo): Promise<
   const preset = await readPresetEvent(flags, io);
   const plan = preset ? planPreset(chosen, name, preset) : await planTransform(chosen, name, events[0]);
   const target = inFile(chosen, plan?.file ?? chosen.file);
-  const folder = flags.dir === undefined ? findTransformsDir(target, target.file) : await locateTransforms(flags, io);
+  const folder = flags.dir === undefined ? findTransformsDir(target, target.file) : path.resolve(io.cwd, flags.dir);
   const files = preset ? toPresetFiles(name, preset) : toFiles(name, payloads, { events, plan, flags });
   requireFree(folder, Object.keys(files));
 

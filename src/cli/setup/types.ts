@@ -12,7 +12,7 @@ import { listTransformFolders, renderTypes, type TypedConfig, TYPES } from "./mo
 export function addTypes(program: Command, io: CliIo): void {
   addConfigOptions(program.command("types"), "print one JSON object: ok, written, kept")
     .description(
-      `Write ${TYPES} beside the transforms: the channels and models of the configuration, and what each module gets.`,
+      `Write ${TYPES} beside the transforms: the channels and models of the configuration, and what each module gets; and compiler options, if there are none.`,
     )
     .action((flags: ConfigFlags) => writeAll(flags, io));
 }
