@@ -239,8 +239,9 @@ function section(title: string, lines: string[]): string[] {
   return ["", style("dim", title), ...lines.map((line) => `  ${line}`)];
 }
 
-function formatRoute({ channel, to }: { channel: string; to?: string }): string {
-  return to === undefined ? `on ${channel}` : `to ${toPrintable(to)} on ${channel}`;
+function formatRoute({ channel, to, thread }: { channel: string; to?: string; thread?: string }): string {
+  const where = thread === undefined ? "" : `, thread ${toPrintable(thread)}`;
+  return to === undefined ? `on ${channel}` : `to ${toPrintable(to)} on ${channel}${where}`;
 }
 
 /** A text as it is, anything else as JSON, nothing for undefined. */

@@ -174,6 +174,8 @@ export interface ReplyTarget {
   isPrivate?: true;
   /** With `toSource`: the reply replaces the session's earlier one there. */
   update?: true;
+  /** Replies of one session are in one thread there. */
+  thread?: "session";
 }
 
 /** Who wrote the text of an event, or did what it tells, as its sender says. Each is one line of outside text. */

@@ -30,6 +30,7 @@ import type {
   FailedAttempt,
   Run,
   SessionSummary,
+  SessionThread,
   Spend,
   StoredRequest,
   Timings,
@@ -137,8 +138,8 @@ export interface EventTimeline extends EventView {
   deliveries: DeliveryView[];
 }
 
-/** A main session without entries has no times. */
-export type SessionTimeline = { key: string; entries: EntryView[] } & Partial<WithoutCount>;
+/** A main session without entries has no times. `threads`: where its replies go on, if there are any. */
+export type SessionTimeline = { key: string; entries: EntryView[]; threads?: SessionThread[] } & Partial<WithoutCount>;
 type WithoutCount = Omit<View<SessionSummary>, "key" | "entries">;
 
 export interface CatchUpView extends FoundMissed {
@@ -315,8 +316,12 @@ export async function toRecordingTimeline(
   return { ...toView(recording), requests: await Promise.all(views) };
 }
 
-export function toSessionTimeline(session: SessionSummary, entries: Entry[]): SessionTimeline {
-  return { ...toView(session), entries: entries.map(toEntryView) };
+export function toSessionTimeline(
+  session: SessionSummary,
+  entries: Entry[],
+  threads: SessionThread[],
+): SessionTimeline {
+  return { ...toView(session), entries: entries.map(toEntryView), ...(threads.length > 0 && { threads }) };
 }
 
 function toEntryView(entry: Entry): EntryView {

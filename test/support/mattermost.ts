@@ -92,6 +92,9 @@ function answer(state: State, { method, path, headers, body }: JsonRequest): Jso
   ]);
   const written = people.get(path ?? "");
   if (method === "GET" && written) return { status: 200, body: written };
+  const [, read] = /^\/api\/v4\/posts\/(\w+)$/.exec(path ?? "") ?? [];
+  const own = method === "GET" && posts.find(({ id }) => id === read);
+  if (own) return { status: 200, body: { root_id: "", ...own } };
   if (method !== "POST" || path !== "/api/v4/posts") {
     return mattermostError(404, "api.context.404.app_error", "Sorry, we could not find the page.");
   }
@@ -115,7 +118,8 @@ function createPost(posts: Post[], post: Post): JsonAnswer {
   if (post.channel_id !== CHANNEL) {
     return mattermostError(403, "api.context.permissions.app_error", "You do not have the appropriate permissions.");
   }
-  if (post.root_id !== undefined && post.root_id !== ROOT) {
+  const isRoot = post.root_id === ROOT || posts.some(({ id, root_id: above }) => id === post.root_id && !above);
+  if (post.root_id !== undefined && !isRoot) {
     return mattermostError(400, "api.post.create_post.root_id.app_error", "Invalid RootId parameter.");
   }
   if (Array.from(post.message).length > 16_383) {

@@ -107,12 +107,15 @@ function formatSessions(sessions: OperatorAnswers["GET /api/sessions"]["sessions
   return formatTable(rows, "There are no sessions.");
 }
 
-function formatSession({ key, entries }: OperatorAnswers["GET /api/sessions/:key*"]): string[] {
+function formatSession({ key, entries, threads = [] }: OperatorAnswers["GET /api/sessions/:key*"]): string[] {
   if (entries.length === 0) return [`The session ${key} is empty.`];
-  return entries.flatMap(({ role, at, text }) => {
+  const places = threads.map(({ channel, to, thread }) => `thread ${thread} of ${to} on ${channel}`);
+  const head = places.length > 0 ? [...places.map((place) => style("dim", toPrintable(place))), ""] : [];
+  const shown = entries.flatMap(({ role, at, text }) => {
     const lines = toPrintable(text).split("\n");
     return [`${style("bold", role)}  ${style("dim", at)}`, ...lines.map((line) => `  ${line}`), ""];
   });
+  return [...head, ...shown];
 }
 
 function formatRuns(runs: OperatorAnswers["GET /api/runs"]["runs"]): string[] {

@@ -50,6 +50,7 @@ export const SETTINGS = {
   source: { form: "own" },
   place: { form: "own" },
   update: { form: "value", preset: true },
+  thread: { form: "value", preset: true, needs: ["run", "action"] },
   answer: { form: "value", preset: true },
   model: { form: "template", preset: true, needs: ["agent", "action"] },
   fallbackModels: { form: "value", preset: true, stored: true, needs: ["agent"] },

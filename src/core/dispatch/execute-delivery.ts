@@ -1,6 +1,6 @@
 import type { ChannelDriver, OutgoingMessage } from "../ports/channel.ts";
 import { DriverError, NotConfigured } from "../errors.ts";
-import type { ClaimedDelivery, Delivery, Journal, Route } from "../journal/journal.ts";
+import type { ClaimedDelivery, Delivery, Journal, Route, Run } from "../journal/journal.ts";
 import { setTimeout as delay } from "node:timers/promises";
 import { withTimeout } from "../shared/time.ts";
 import { failSpan } from "../telemetry/traces.ts";
@@ -43,10 +43,11 @@ export async function executeDelivery(delivery: ClaimedDelivery, context: Dispat
   }
 }
 
-async function deliver(delivery: ClaimedDelivery, route: Route, context: DispatchContext): Promise<boolean> {
+async function deliver(delivery: ClaimedDelivery, resolved: Route, context: DispatchContext): Promise<boolean> {
   const { journal, telemetry } = context;
   const { id: deliveryId, runId, eventId, partsSent } = delivery;
   const startedAt = Date.now();
+  let route = resolved;
   const driver = requireDriver(route, context);
   if (context.current().config.channelRules.get(route.channel)?.dryRun) {
     return skip(delivery, context, `dry run: would have been sent to ${route.to}`);
@@ -61,6 +62,7 @@ async function deliver(delivery: ClaimedDelivery, route: Route, context: Dispatc
   const format = isMarkdown(delivery, action) ? "markdown" : undefined;
   const source = action && isToSource ? listTargets(action).find(({ toSource }) => toSource) : undefined;
   const target = { action, driver, to: route.to, commit: source?.commit };
+  let thread = run && (await findThread(delivery, route, { run, driver, references: source?.references, journal }));
   const { text, review, warnings } =
     action?.review && !delivery.isNotice && !delivery.isQuestion
       ? await askChannel((ended) => prepareReview(delivery.text, target, ended), driver, context.signal)
@@ -90,9 +92,15 @@ async function deliver(delivery: ClaimedDelivery, route: Route, context: Dispatc
     if (index === partsSent && delivery.attempts > 1) message.mayBeSent = true;
     if (!review && replaces?.[index] !== undefined) message.replaces = replaces[index];
     if (index === 0 && review) message.review = review;
+    if (thread) message.thread = thread;
     const sent = await sendPart(message, driver, context.signal);
     messageId = sent.messageId;
     warnings.push(...(sent.warnings ?? []));
+    if (thread) {
+      if (thread.to !== undefined && sent.thread !== thread.to) warnings.push(describeGone(thread.to, sent.thread));
+      thread = { to: sent.thread };
+      route = { ...route, thread: sent.thread };
+    }
     const isLast = index === parts.length - 1;
     if (!isLast && !(await journal.progressDelivery(delivery, { partsSent: index + 1, route, messageId })))
       return false;
@@ -105,6 +113,31 @@ async function deliver(delivery: ClaimedDelivery, route: Route, context: Dispatc
   if (isRecorded) telemetry.log.info("delivered", { step: "delivery", ...fields });
   if (isRecorded && isCut) telemetry.log.warn("a reply was too long: the rest is on the operator's page", fields);
   return isRecorded;
+}
+
+/** The thread that a delivery belongs into; undefined: none. Those to one recipient are sent one after another, so one opens it. */
+async function findThread(
+  { channel, to, isQuestion }: ClaimedDelivery,
+  route: Route,
+  { run, driver, references, journal }: ThreadOptions,
+): Promise<OutgoingMessage["thread"]> {
+  const targets = run.action && !isQuestion ? listTargets(run.action) : [];
+  const target = targets.find((one) => one.channel === channel && one.to === to);
+  const isInThread = references !== undefined || driver.isThread?.(route.to) !== false;
+  if (target?.thread === undefined || isInThread) return undefined;
+  return { to: route.thread ?? (await journal.findThread(run.sessionKey, route.channel, route.to)) };
+}
+
+interface ThreadOptions {
+  run: Run;
+  driver: ChannelDriver;
+  /** The message is an answer to these already. */
+  references: string[] | undefined;
+  journal: Pick<Journal, "findThread">;
+}
+
+function describeGone(before: string, now: string | undefined): string {
+  return `The thread ${before} is gone: ${now === undefined ? "the reply is in none" : `a new one begins with this reply, ${now}`}.`;
 }
 
 function describeCut(parts: number): string {

@@ -8,6 +8,8 @@ import type {
   DeliveryEnd,
   DeliveryProgress,
   Route,
+  SentMessage,
+  SessionThread,
 } from "./records/delivery.ts";
 import type {
   AcceptResult,
@@ -334,6 +336,12 @@ export interface JournalReads {
   listAnswers(channel: ChannelName, addressee: string, since: number): Promise<string[]>;
   /** Whether a session that is kept has sent a message to this recipient, which can be a thread. Not of the main session. */
   hasSpoken(channel: ChannelName, to: string): Promise<boolean>;
+  /** The message with this id that a session which is kept has sent on a channel. Not of the main session. */
+  findSent(channel: ChannelName, messageId: string): Promise<SentMessage | undefined>;
+  /** The thread that a session's replies to a recipient are in; undefined: none was opened. */
+  findThread(sessionKey: string, channel: ChannelName, to: string): Promise<string | undefined>;
+  /** The threads of a session, one for each recipient, the one used last at the end. */
+  listThreads(sessionKey: string): Promise<SessionThread[]>;
   /** The route used last, on any channel or on this one. */
   lastRoute(channel?: ChannelName): Promise<Route | undefined>;
   /** The route used last of those that the operator wrote. */

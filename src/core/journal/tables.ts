@@ -53,13 +53,16 @@ export const NARROW_TABLES = `
   CREATE TABLE hookline.sent_messages (  -- of deliveries
     id text COLLATE "C" NOT NULL,     -- that the channel gave
     channel text COLLATE "C" NOT NULL,  -- two accounts may give the same
-    recipient text COLLATE "C" NOT NULL,  -- with its thread
+    recipient text COLLATE "C" NOT NULL,  -- as its delivery names it
+    thread text COLLATE "C",          -- that it is in or has opened, if it belongs into that of its session
     session_key text COLLATE "C",     -- of its run, while the session is kept; never the main session
     sent_at bigint NOT NULL,
     PRIMARY KEY (id, channel)
   );
   CREATE INDEX sent_messages_recipient ON hookline.sent_messages (recipient, channel) WHERE session_key IS NOT NULL;
-  CREATE INDEX sent_messages_session ON hookline.sent_messages (session_key) WHERE session_key IS NOT NULL;
+  CREATE INDEX sent_messages_thread ON hookline.sent_messages (thread, channel) WHERE thread IS NOT NULL;
+  CREATE INDEX sent_messages_session ON hookline.sent_messages (session_key, channel, recipient)
+    WHERE session_key IS NOT NULL;
   CREATE INDEX sent_messages_age ON hookline.sent_messages (sent_at) WHERE session_key IS NULL;
 
   CREATE TABLE hookline.spend (       -- what finished runs used

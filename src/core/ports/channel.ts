@@ -67,6 +67,11 @@ export interface OutgoingMessage {
   references?: string[];
   /** The subject of the message that it answers. */
   subject?: string;
+  /**
+   * It belongs into the thread of its session. `to`: the thread, as an earlier `send` gave it; if that is gone, the message
+   * opens another. Absent: it opens one. Only for a channel with `isThread`.
+   */
+  thread?: { to?: string };
   /** An earlier attempt may have been accepted: a channel that can tell looks for its message before it sends another. */
   mayBeSent?: boolean;
   /** The id of an earlier message whose text this one replaces, if the channel has `canUpdate`. */
@@ -100,6 +105,8 @@ export interface ChannelDriver {
   isOwn?(to: string): boolean;
   /** The part of a recipient that `allow` is compared with, without a thread. Default: all of it. */
   addressOf?(to: string): string;
+  /** Whether a recipient is a thread already. Absent: the service has no threads. */
+  isThread?(to: string): boolean;
   /** Updates replace the text of an earlier message. */
   readonly canUpdate?: boolean;
   /**
@@ -120,8 +127,11 @@ export interface ChannelDriver {
   checkRecipient(to: string): void;
   /**
    * Resolves when the service has accepted the message, with the id that it gave, unique on the service: an event about it
-   * is recognized as an echo by this id. `warnings`: what is different from what was asked for, in sentences. Rejects with a
-   * `DriverError`.
+   * is recognized as an echo by this id. `thread`: where the message is, or what it opened, if it belongs into a thread.
+   * `warnings`: what is different from what was asked for, in sentences. Rejects with a `DriverError`.
    */
-  send(message: OutgoingMessage, signal: AbortSignal): Promise<{ messageId?: string; warnings?: string[] }>;
+  send(
+    message: OutgoingMessage,
+    signal: AbortSignal,
+  ): Promise<{ messageId?: string; thread?: string; warnings?: string[] }>;
 }

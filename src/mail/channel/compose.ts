@@ -27,6 +27,17 @@ export function toMessageId(idempotencyKey: string, from: string): string {
   return `${hash("sha256", idempotencyKey).slice(0, 40)}@${from.slice(from.indexOf("@") + 1)}`;
 }
 
+/** A thread is named by its first mail: the id in angle brackets, and after a blank the subject. */
+export function toThread({ messageId, subject }: SendMailOptions): string {
+  return `${String(messageId)} ${subject ?? ""}`.trim();
+}
+
+/** As an answer to the first mail of its thread. */
+export function inThread(message: OutgoingMessage): OutgoingMessage {
+  const [id, ...words] = message.thread?.to?.split(" ") ?? [];
+  return id === undefined ? message : { ...message, references: [id], subject: words.join(" ") };
+}
+
 /** The longest subject that is taken from the text. */
 const MAX_SUBJECT = 200;
 

@@ -8,7 +8,7 @@ import { NON_BLANK, objectSchema } from "../../core/shared/json.ts";
 import type { ChannelDriver } from "../../core/ports/channel.ts";
 import { toLine, toNoAnswer } from "../../vendors/kit/http.ts";
 import { isSameMailbox } from "../message/addresses.ts";
-import { ADDRESS, composeMail, toMessageId, parseRecipient } from "./compose.ts";
+import { ADDRESS, composeMail, inThread, toMessageId, toThread, parseRecipient } from "./compose.ts";
 import { isLoginRefused, sendMail, type SmtpLogin, toDriverError, type WrittenMail, writeMail } from "./transport.ts";
 
 const schema = {
@@ -87,6 +87,7 @@ export function createEmail(
     needsAllow: true,
     sourceNeedsAllow: true,
     addressOf: (to) => parseRecipient(to).address,
+    isThread: () => false,
     isOwn: (to) => [from, account?.user ?? ""].some((own) => isSameMailbox(parseRecipient(to).address, own)),
     checkRecipient(to) {
       if (ADDRESS.test(parseRecipient(to).address)) return;
@@ -97,8 +98,10 @@ export function createEmail(
     async send(message, signal) {
       const copyEnds = AbortSignal.timeout(COPY_UNTIL_MS);
       const messageId = toMessageId(message.idempotencyKey, from);
-      if (message.mayBeSent && account && (await wasSent(account, messageId, signal))) return { messageId };
-      const mail = await writeMail(await composeMail(message, { ...options, messageId }));
+      const composed = await composeMail(inThread(message), { ...options, messageId });
+      const sent = { messageId, ...(message.thread && { thread: message.thread.to ?? toThread(composed) }) };
+      if (message.mayBeSent && account && (await wasSent(account, messageId, signal))) return sent;
+      const mail = await writeMail(composed);
       await sendAs(mail, signal);
       if (account && sentCopy !== "off" && !account.keepsSent) {
         const copied = account.keepSent({ messageId, raw: mail.raw }, AbortSignal.any([signal, copyEnds]));
@@ -107,7 +110,7 @@ export function createEmail(
           log?.warn("a mail was sent, and there is no copy of it", { mailbox, error: messageOf(error) });
         });
       }
-      return { messageId };
+      return sent;
     },
   };
 

@@ -45,7 +45,7 @@ export function createWorkRoutes({ journal, cancel }: RouteServices): RoutesOf<W
         const found = await journal.getSession(key, query);
         if (!found && key === MAIN_SESSION) return { key, entries: [] };
         const { session, entries } = requireFound(found, "session");
-        return toSessionTimeline(session, entries);
+        return toSessionTimeline(session, entries, await journal.listThreads(key));
       },
     }),
     "GET /api/runs": answering({

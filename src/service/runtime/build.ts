@@ -1,10 +1,8 @@
 import { existsSync, lstatSync, readdirSync, readlinkSync, statSync } from "node:fs";
 import path from "node:path";
 import { isDeepStrictEqual } from "node:util";
-import type { ChannelDriver } from "../../core/ports/channel.ts";
 import type { ReadConfig } from "../../core/config/load.ts";
 import { byPlace } from "../../core/config/places.ts";
-import { staticText } from "../../core/config/rules/finding.ts";
 import { listReplies } from "../../core/config/rules/mappings.ts";
 import type { MappingSource, ResolvedConfig } from "../../core/config/resolved-config.ts";
 import { codeOf, ConfigError, type ConfigProblem, type FoundProblem, messageOf } from "../../core/errors.ts";
@@ -16,7 +14,6 @@ import type { Runtime } from "../../core/ports/runtime.ts";
 import { toObject } from "../../core/shared/json.ts";
 import { isInstalled, orElse, readRegularFile } from "../../core/shared/system/files.ts";
 import { withRecords } from "../../core/shared/system/packages.ts";
-import { toChannelName } from "../../core/shared/channel-names.ts";
 import { didYouMean, withPeriod } from "../../core/shared/text/text.ts";
 import { isPresetCall } from "../../core/types.ts";
 import { type Log, silentLog } from "../../core/telemetry/log.ts";
@@ -28,6 +25,7 @@ import { isCode } from "../../core/transforms/source-boundary.ts";
 import type { TransformRunner, TransformSpec } from "../../core/transforms/runner.ts";
 import { findGrantProblems, findLeftOut, findTooMany } from "./grants.ts";
 import { findCosts, findLargeModules } from "./module-costs.ts";
+import { checkRecipients, findThreadless } from "./recipients.ts";
 import { findSlowAnswers, findSlowTransforms, openDrivers } from "./open-drivers.ts";
 
 export interface BuildOptions {
@@ -74,11 +72,12 @@ export async function buildRuntime({
     ),
   );
   const contexts = config.hooks.mappings.flatMap((source) => checkContext(source, opened.tools));
+  const replies = config.hooks.mappings.flatMap(({ mapping, key, file }) =>
+    listReplies(mapping, key).map((reply) => ({ ...reply, source: mapping.source, file })),
+  );
   const recipients = checkRecipients(
     [
-      ...config.hooks.mappings.flatMap(({ mapping, key, file }) =>
-        listReplies(mapping, key).map((reply) => ({ ...reply, file })),
-      ),
+      ...replies,
       ...config.alerts.map((rule) => ({ ...rule, file: config.file })),
       ...(config.agents.approvals ? [{ ...config.agents.approvals, key: "agents.approvals", file: config.file }] : []),
     ],
@@ -109,6 +108,7 @@ export async function buildRuntime({
     ...findLeftOut(config, opened.tools),
     ...findTooMany(config, opened.tools),
     ...findLargeModules(modules),
+    ...findThreadless(replies, opened.channels),
   ];
   return {
     ...opened,
@@ -268,28 +268,6 @@ function named({ file, key }: MappingSource) {
     ...problem,
     file: problem.line === undefined ? file : problem.file,
     key: problem.key ?? `${key}.transform.module`,
-  });
-}
-
-interface Recipient {
-  channel?: string;
-  to?: string;
-  key: string;
-  file: string | undefined;
-}
-
-/** A recipient that is written in the configuration must have the form that its channel expects. */
-function checkRecipients(recipients: Recipient[], channels: ReadonlyMap<string, ChannelDriver>): ConfigProblem[] {
-  return recipients.flatMap(({ key, file, ...recipient }) => {
-    const channel = channels.get(toChannelName(staticText(recipient.channel) ?? ""));
-    const to = staticText(recipient.to)?.trim();
-    if (!channel || !to) return [];
-    try {
-      channel.checkRecipient(to);
-      return [];
-    } catch (error) {
-      return { file, key: `${key}.to`, message: `This is not a recipient for ${channel.name}. ${messageOf(error)}` };
-    }
   });
 }
 

@@ -2,8 +2,10 @@ import type { FromSchema } from "json-schema-to-ts";
 import { hash } from "node:crypto";
 import type { ChannelDefinition } from "../../core/ports/driver.ts";
 import { HTTP_URL, NON_BLANK, objectSchema } from "../../core/shared/json.ts";
+import { cutText } from "../../core/shared/text/text.ts";
 import type { ChannelDriver } from "../../core/ports/channel.ts";
 import {
+  type Call,
   createApi,
   type HttpAnswer,
   isSuccess,
@@ -12,6 +14,7 @@ import {
   type Refusal,
   requireId,
   splitRecipient,
+  toRefusal,
 } from "../kit/http.ts";
 import { MARKDOWN } from "../kit/text/dialects.ts";
 import { measureAs, renderMarkdown } from "../kit/text/markdown.ts";
@@ -77,8 +80,9 @@ export function createDiscord({ token, baseUrl = "https://discord.com/api" }: Di
         "id of a message, an answer to it",
     ),
     addressOf: (to) => splitRecipient(to).place,
+    isThread: (to) => splitRecipient(to).message !== undefined,
     canUpdate: true,
-    async send({ to, text, format, idempotencyKey, replaces }, signal) {
+    async send({ to, text, format, idempotencyKey, replaces, thread }, signal) {
       const { place: channel, message: repliedTo } = splitRecipient(to);
       const call = await open(signal);
       const content = {
@@ -89,16 +93,20 @@ export function createDiscord({ token, baseUrl = "https://discord.com/api" }: Di
         flags: SUPPRESS_EMBEDS,
       };
       const edited = replaces && (await call("PATCH", `/${channel}/messages/${replaces}`, content, [404]));
-      if (edited && isSuccess(edited)) return { messageId: replaces };
-      const { body } = await call("POST", `/${channel}/messages`, {
+      if (edited && isSuccess(edited)) return { messageId: replaces, thread: thread?.to };
+      const post = {
         ...content,
         // Discord's limit for a nonce is 25 characters.
         nonce: hash("sha256", idempotencyKey, "base64url").slice(0, 25),
         enforce_nonce: true,
         // A message that was deleted meanwhile is answered in the channel.
         ...(repliedTo && { message_reference: { message_id: repliedTo, fail_if_not_exists: false } }),
-      });
-      return { messageId: requireId(body["id"], "Discord") };
+      };
+      const inThread = thread?.to === undefined ? undefined : await postInThread(thread.to, post, call);
+      if (inThread) return { messageId: inThread, thread: thread?.to };
+      const { body } = await call("POST", `/${channel}/messages`, post);
+      const messageId = requireId(body["id"], "Discord");
+      return { messageId, ...(thread && (await openThread({ channel, messageId, text }, call))) };
     },
     async remove(to, messageId, signal) {
       const call = await open(signal);
@@ -107,6 +115,37 @@ export function createDiscord({ token, baseUrl = "https://discord.com/api" }: Di
     startWorking: (to, signal) =>
       keepTyping(open, { path: `/${splitRecipient(to).place}/typing`, everyMs: TYPING_MS }, signal),
   };
+}
+
+/** Undefined: the thread was deleted, or it is locked. A thread is a channel. */
+async function postInThread(thread: string, post: object, call: Call): Promise<string | undefined> {
+  const answer = await call("POST", `/${thread}/messages`, post, [400, 404]);
+  if (isSuccess(answer)) return requireId(answer.body["id"], "Discord");
+  if (answer.status === 404 || answer.body["code"] === THREAD_IS_LOCKED) return undefined;
+  throw toRefusal("Discord", answer, explain(answer));
+}
+
+const THREAD_IS_LOCKED = 50_083;
+const THREAD_IS_OPEN = 160_004;
+/** Three days without a message, and clients hide it; the next message shows it again. In minutes. */
+const ARCHIVE_AFTER = 4320;
+const MAX_THREAD_NAME = 100;
+
+/** The thread of a message has its id. A conversation of two has no threads, and the bot may need a permission. */
+async function openThread(
+  { channel, messageId, text }: { channel: string; messageId: string; text: string },
+  call: Call,
+): Promise<{ thread?: string; warnings?: string[] }> {
+  const line =
+    text
+      .trim()
+      .split("\n", 1)[0]
+      ?.replaceAll(/[*_`~#>|[\]]/g, "")
+      .trim() ?? "";
+  const fields = { name: cutText(line, MAX_THREAD_NAME) || "Reply", auto_archive_duration: ARCHIVE_AFTER };
+  const answer = await call("POST", `/${channel}/messages/${messageId}/threads`, fields, [400, 403]);
+  if (isSuccess(answer) || answer.body["code"] === THREAD_IS_OPEN) return { thread: messageId };
+  return { warnings: [`No thread was opened. ${toRefusal("Discord", answer, explain(answer)).message}`] };
 }
 
 /** Words a refusal: a limit, which ends, or what the bot needs. The body of a 429 has the exact time; that of a proxy may have none. */

@@ -1,7 +1,7 @@
 import type { FromSchema } from "json-schema-to-ts";
 import type { ChannelDefinition } from "../../core/ports/driver.ts";
-import { HTTP_URL, NON_BLANK, objectSchema } from "../../core/shared/json.ts";
-import type { ChannelDriver } from "../../core/ports/channel.ts";
+import { HTTP_URL, NON_BLANK, objectSchema, toText } from "../../core/shared/json.ts";
+import type { ChannelDriver, OutgoingMessage } from "../../core/ports/channel.ts";
 import { type Call, createApi, isSuccess, keepTyping, recipientCheck, requireId, splitRecipient } from "../kit/http.ts";
 import { MATTERMOST } from "../kit/text/dialects.ts";
 import { measureAs, renderMarkdown } from "../kit/text/markdown.ts";
@@ -61,20 +61,21 @@ export function createMattermost({ token, baseUrl }: MattermostOptions): Channel
         "thread's first post, the thread",
     ),
     addressOf: (to) => splitRecipient(to).place,
+    isThread: (to) => splitRecipient(to).message !== undefined,
     canUpdate: true,
-    async send({ to, text, format, idempotencyKey, replaces }, signal) {
+    async send({ to, text, format, idempotencyKey, replaces, thread }, signal) {
       const call = await open(signal);
       const message = format === "markdown" ? await renderMarkdown(text, MATTERMOST) : text;
       const edited = replaces && (await call("PUT", `/posts/${replaces}/patch`, { message }, NOT_EDITED));
-      if (edited && isSuccess(edited)) return { messageId: requireId(edited.body["id"], "Mattermost") };
-      const { place: channel_id, message: root_id } = splitRecipient(to);
+      if (edited && isSuccess(edited)) return toSent(edited.body, thread);
+      const { place: channel_id, message: root_id } = splitRecipient(thread?.to ?? to);
       const post = { channel_id, root_id, message, pending_post_id: idempotencyKey };
       const answer = await call("POST", "/posts", post, root_id === undefined ? [] : [400]);
-      // The place can be a reply, whose thread its event does not name.
-      const { body } = isSuccess(answer)
-        ? answer
-        : await call("POST", "/posts", { ...post, root_id: await findRoot(call, root_id) });
-      return { messageId: requireId(body["id"], "Mattermost") };
+      if (isSuccess(answer)) return toSent(answer.body, thread);
+      // The thread was deleted or moved, or the place is a reply, whose thread its event does not name.
+      const other = thread?.to === undefined ? await findRoot(call, root_id) : undefined;
+      const { body } = await call("POST", "/posts", { ...post, root_id: other });
+      return toSent(body, thread);
     },
     async remove(_, messageId, signal) {
       const call = await open(signal);
@@ -86,6 +87,14 @@ export function createMattermost({ token, baseUrl }: MattermostOptions): Channel
       return keepTyping(open, notice, signal);
     },
   };
+}
+
+function toSent(
+  { id, root_id: root, channel_id: channel }: Record<string, unknown>,
+  thread: OutgoingMessage["thread"],
+): { messageId: string; thread?: string } {
+  const messageId = requireId(id, "Mattermost");
+  return { messageId, ...(thread && { thread: `${requireId(channel, "Mattermost")}:${toText(root) || messageId}` }) };
 }
 
 /** The first post of the thread that a post is in. */

@@ -38,9 +38,10 @@ export function createSlack(options: SlackOptions): ChannelDriver {
       "a Slack channel, user or conversation id such as C0123456789, or a #channel-name; with :1712345678.000100 a thread",
     ),
     addressOf: (to) => splitRecipient(to).place,
+    isThread: (to) => splitRecipient(to).message !== undefined,
     canUpdate: true,
     openReads: open.openReads,
-    async send({ to, text, format, idempotencyKey, replaces, mayBeSent }, signal) {
+    async send({ to, text, format, idempotencyKey, replaces, mayBeSent, thread }, signal) {
       const ask = await open(signal);
       const content = {
         // Slack reads `<…>` as a link or a mention: with `<!channel>` a reply could notify everyone.
@@ -52,13 +53,19 @@ export function createSlack(options: SlackOptions): ChannelDriver {
       const earlier = replaces && splitRecipient(replaces);
       const edited =
         earlier && (await ask("chat.update", { channel: earlier.place, ts: earlier.message, ...content }, NOT_EDITED));
-      if (edited) return { messageId: replaces };
-      const found = mayBeSent && (await findSent(to, idempotencyKey, ask));
-      if (found) return { messageId: found };
-      const { place, message: thread_ts } = splitRecipient(to);
+      if (edited) return { messageId: replaces, thread: thread && (thread.to ?? replaces) };
       const metadata = { event_type: EVENT_TYPE, event_payload: { key: idempotencyKey } };
-      const posted = await ask("chat.postMessage", { channel: place, thread_ts, ...content, metadata });
-      return { messageId: `${requireId(posted?.["channel"], "Slack")}:${requireId(posted?.["ts"], "Slack")}` };
+      const post = async (place: string, accepted?: string[]): Promise<string | undefined> => {
+        const { place: channel, message: thread_ts } = splitRecipient(place);
+        const posted = await ask("chat.postMessage", { channel, thread_ts, ...content, metadata }, accepted);
+        return posted && `${requireId(posted["channel"], "Slack")}:${requireId(posted["ts"], "Slack")}`;
+      };
+      const root = thread?.to;
+      const inThread =
+        root && ((mayBeSent && (await findSent(root, idempotencyKey, ask))) || (await post(root, [...THREAD_IS_GONE])));
+      if (inThread) return { messageId: inThread, thread: root };
+      const messageId = (mayBeSent && (await findSent(to, idempotencyKey, ask))) || (await post(to));
+      return { messageId, thread: thread && messageId };
     },
     async remove(_, messageId, signal) {
       const { place: channel, message: ts } = splitRecipient(messageId);
@@ -113,6 +120,9 @@ async function findSent(to: string, key: string, ask: Ask): Promise<string | und
   }
   return undefined;
 }
+
+/** Its first message was deleted, or can have no replies. */
+const THREAD_IS_GONE = ["thread_not_found", "message_not_found", "cannot_reply_to_message", "invalid_thread_ts"];
 
 /** The message is gone, or too old: the reply becomes a new one. */
 const NOT_EDITED = ["message_not_found", "cant_update_message", "edit_window_closed", "channel_not_found"];

@@ -2,7 +2,7 @@ import type { FromSchema } from "json-schema-to-ts";
 import type { ChannelDefinition } from "../../core/ports/driver.ts";
 import { HTTP_URL, NON_BLANK, toObject, objectSchema } from "../../core/shared/json.ts";
 import type { ChannelDriver } from "../../core/ports/channel.ts";
-import { type Call, isSuccess, keepTyping, recipientCheck, requireId } from "../kit/http.ts";
+import { type Call, type HttpAnswer, isSuccess, keepTyping, recipientCheck, requireId } from "../kit/http.ts";
 import { createTelegramApi, toMessageError } from "./client.ts";
 import { TELEGRAM } from "../kit/text/dialects.ts";
 import { measureAs, renderMarkdown } from "../kit/text/markdown.ts";
@@ -47,8 +47,10 @@ export function createTelegram(options: TelegramOptions): ChannelDriver {
         "to a message",
     ),
     addressOf: (to) => parseRecipient(to).chat,
+    // A topic is a place in which several threads can be.
+    isThread: (to) => parseRecipient(to).message !== undefined,
     canUpdate: true,
-    async send({ to, text, format, replaces }, signal) {
+    async send({ to, text, format, replaces, thread }, signal) {
       const call = await open(signal);
       const content = {
         text: format === "markdown" ? await renderMarkdown(text, TELEGRAM) : text,
@@ -57,17 +59,23 @@ export function createTelegram(options: TelegramOptions): ChannelDriver {
         // A preview would fetch an untrusted link and show what it says.
         link_preview_options: { is_disabled: true },
       };
-      if (replaces && (await edit(replaces, content, call))) return { messageId: replaces };
-      const { chat, topic, message } = parseRecipient(to);
-      const { body } = await call("POST", "/sendMessage", {
-        chat_id: chat,
-        ...content,
-        ...(topic && { message_thread_id: Number(topic) }),
-        ...(message && { reply_parameters: { message_id: Number(message), allow_sending_without_reply: true } }),
-      });
+      const { chat, topic, message } = parseRecipient(thread?.to ?? to);
+      const toThread = (first: string): string => `${chat}${topic ? `/${topic}` : ""}:${parseRecipient(first).message}`;
+      if (replaces && (await edit(replaces, content, call)))
+        return { messageId: replaces, ...(thread && { thread: thread.to ?? toThread(replaces) }) };
+      const post = { chat_id: chat, ...content, ...(topic && { message_thread_id: Number(topic) }) };
+      // Without its first message, the thread is gone. An answer to somebody is sent all the same.
+      const reply = message && { message_id: Number(message), allow_sending_without_reply: !thread };
+      const answer = await call("POST", "/sendMessage", { ...post, ...(reply && { reply_parameters: reply }) }, [
+        ...(thread?.to === undefined ? [] : [400]),
+      ]);
+      if (!isSuccess(answer) && !isThreadGone(answer)) throw toMessageError(answer);
+      const { body } = isSuccess(answer) ? answer : await call("POST", "/sendMessage", post);
       const sent = toObject(body["result"]);
       const chatId = requireId(toObject(sent["chat"])["id"], "Telegram");
-      return { messageId: `${chatId}:${requireId(sent["message_id"], "Telegram")}` };
+      const messageId = `${chatId}:${requireId(sent["message_id"], "Telegram")}`;
+      const isInThread = thread?.to !== undefined && isSuccess(answer);
+      return { messageId, ...(thread && { thread: isInThread ? thread.to : toThread(messageId) }) };
     },
     async remove(_, messageId, signal) {
       const { chat, message } = parseRecipient(messageId);
@@ -86,6 +94,10 @@ export function createTelegram(options: TelegramOptions): ChannelDriver {
 function parseRecipient(to: string): { chat: string; topic?: string; message?: string } {
   const [, chat = to, topic, message] = /^([^/:]+)(?:\/(\d+))?(?::(\d+))?$/.exec(to) ?? [];
   return { chat, topic, message };
+}
+
+function isThreadGone({ body }: HttpAnswer): boolean {
+  return /repl(?:y|ied)\b.*not found/i.test(String(body["description"]));
 }
 
 /** False if the message is gone or too old. A text that is there already counts as edited. */

@@ -262,7 +262,7 @@ function toCommon(preset: Preset, values: Parameters["values"]): object {
 /** A mapping without the settings that are given, which replace its own. */
 function without(template: object, values: Parameters["values"]): object {
   // A list says all of it.
-  const replaced: string[] = Array.isArray(values["deliver"]) ? ["channel", "to", "update"] : [];
+  const replaced: string[] = Array.isArray(values["deliver"]) ? ["channel", "to", "update", "thread"] : [];
   replaced.push(...PRESET_SETTINGS.filter((name) => name in values));
   const isReplaced = (name: string): boolean => replaced.includes(name);
   return Object.fromEntries(Object.entries(template).filter(([name]) => !isReplaced(name)));

@@ -146,7 +146,7 @@ function checkSettings({ mapping, key }: MappingSource): Finding[] {
   );
 }
 
-const OF_TARGETS = ["channel", "to", "update"] as const;
+const OF_TARGETS = ["channel", "to", "update", "thread"] as const;
 
 /** A template may render it. */
 export function mayBeSource(channel: string | undefined): boolean {
@@ -157,12 +157,13 @@ interface Reply {
   channel?: string;
   to?: string;
   update?: boolean;
+  thread?: "session";
   key: string;
 }
 
 /** Where a mapping sends replies, each with the key that its settings are below. */
-export function listReplies({ deliver, channel, to, update }: MappingInput, key: string): Reply[] {
-  if (!Array.isArray(deliver)) return [{ channel, to, update, key }];
+export function listReplies({ deliver, channel, to, update, thread }: MappingInput, key: string): Reply[] {
+  if (!Array.isArray(deliver)) return [{ channel, to, update, thread, key }];
   return deliver.map((target, index) => ({ ...target, key: `${key}.deliver[${index}]` }));
 }
 

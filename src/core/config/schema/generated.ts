@@ -1287,6 +1287,10 @@ export interface MappingInput {
          */
         update?: boolean;
         /**
+         * session: the first reply of a session opens a thread there, and its later ones go into it.
+         */
+        thread?: "session";
+        /**
          * Template. If it renders blank or false, the reply is not sent to this target.
          */
         when?: string;
@@ -1354,6 +1358,10 @@ export interface MappingInput {
    * With channel: source, a later reply of the session replaces the earlier one at the same place, if the channel can edit its messages.
    */
   update?: boolean;
+  /**
+   * session: the first reply of a session opens a thread at its recipient, and its later ones go into it. A recipient that names a thread stays in it.
+   */
+  thread?: "session";
   /**
    * Answers the request with the reply of its run, for senders that show the answer, as Slack's slash commands and Twilio do. It takes precedence over Prefer: wait. A repeat of the request gets the same answer.
    */

@@ -1,6 +1,6 @@
 import type { ChannelName, RouteOrigin } from "../../types.ts";
 import type { DeliveryFilter, Page } from "../journal.ts";
-import type { Delivery, Route } from "../records/delivery.ts";
+import type { Delivery, Route, SentMessage, SessionThread } from "../records/delivery.ts";
 import { text } from "../rows.ts";
 import * as rows from "../rows.ts";
 import { type Condition, listPage, ofStates, type Reader, toWhere } from "./reader.ts";
@@ -42,9 +42,51 @@ export async function wasSent(
 }
 
 export async function hasSpoken({ get }: Reader, channel: ChannelName, to: string): Promise<boolean> {
-  const sent = `SELECT 1 AS sent FROM hookline.sent_messages
-    WHERE recipient = $1 AND channel = $2 AND session_key IS NOT NULL LIMIT 1`;
-  return (await get(sent, [to, channel])) !== undefined;
+  for (const place of ["recipient", "thread"]) {
+    const sent = `SELECT 1 AS sent FROM hookline.sent_messages
+      WHERE ${place} = $1 AND channel = $2 AND session_key IS NOT NULL LIMIT 1`;
+    if (await get(sent, [to, channel])) return true;
+  }
+  return false;
+}
+
+export async function findSent(
+  { get }: Reader,
+  channel: ChannelName,
+  messageId: string,
+): Promise<SentMessage | undefined> {
+  const sent = `SELECT recipient, session_key FROM hookline.sent_messages
+    WHERE id = $1 AND channel = $2 AND session_key IS NOT NULL`;
+  const row = await get(sent, [messageId, channel]);
+  return row && { sessionKey: text(row.session_key), to: text(row.recipient) };
+}
+
+export async function findThread(
+  { get }: Reader,
+  sessionKey: string,
+  channel: ChannelName,
+  to: string,
+): Promise<string | undefined> {
+  const newest = `SELECT thread FROM hookline.sent_messages
+    WHERE session_key = $1 AND channel = $2 AND recipient = $3 AND thread IS NOT NULL
+    ORDER BY sent_at DESC LIMIT 1`;
+  const row = await get(newest, [sessionKey, channel, to]);
+  return row && text(row.thread);
+}
+
+/** The thread that the session's replies to a recipient go into, of each recipient. */
+export async function listThreads({ all }: Reader, sessionKey: string): Promise<SessionThread[]> {
+  const found = await all(
+    `SELECT channel, recipient, thread, max(sent_at) AS last FROM hookline.sent_messages
+     WHERE session_key = $1 AND thread IS NOT NULL GROUP BY channel, recipient, thread ORDER BY last`,
+    [sessionKey],
+  );
+  const threads = found.map((row) => ({
+    channel: text(row.channel),
+    to: text(row.recipient),
+    thread: text(row.thread),
+  }));
+  return [...new Map(threads.map((one) => [`${one.channel} ${one.to}`, one])).values()];
 }
 
 export async function lastRoute(reader: Reader, channel?: ChannelName): Promise<Route | undefined> {

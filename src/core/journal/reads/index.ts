@@ -2,7 +2,17 @@ import type { JournalReads } from "../journal.ts";
 import type { PublicationReads } from "../publications.ts";
 import { findAsked, getApproval, listApprovals } from "./approvals.ts";
 import { listDeadLetters } from "./dead-letters.ts";
-import { hasSpoken, lastRoute, listAnswers, listDeliveries, operatorRoute, wasSent } from "./deliveries.ts";
+import {
+  findSent,
+  findThread,
+  hasSpoken,
+  lastRoute,
+  listAnswers,
+  listDeliveries,
+  listThreads,
+  operatorRoute,
+  wasSent,
+} from "./deliveries.ts";
 import { countEvents, findAnswer, getEvent, listEvents } from "./events.ts";
 import { countRestarts, readSurvival } from "./survival.ts";
 import * as publications from "./published.ts";
@@ -47,6 +57,9 @@ export function createReads(read: Read): JournalReads {
     pendingSystemEvents: read(listPendingSystemEvents),
     wasSent: read(wasSent),
     hasSpoken: read(hasSpoken),
+    findSent: read(findSent),
+    findThread: read(findThread),
+    listThreads: read(listThreads),
     listAnswers: read(listAnswers),
     lastRoute: read(lastRoute),
     operatorRoute: read(operatorRoute),

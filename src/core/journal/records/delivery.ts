@@ -52,6 +52,22 @@ export interface ClaimedDelivery extends Delivery, Claim {
 export interface Route {
   channel: ChannelName;
   to: string;
+  /** The thread of its session, which it went into or opened. */
+  thread?: string;
+}
+
+/** A message that a delivery has sent, in a session that is kept. */
+export interface SentMessage {
+  sessionKey: string;
+  /** As its delivery names it. */
+  to: string;
+}
+
+/** A thread of a session. */
+export interface SessionThread {
+  channel: ChannelName;
+  to: string;
+  thread: string;
 }
 
 export interface DeliveryProgress {

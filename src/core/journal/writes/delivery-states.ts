@@ -27,18 +27,18 @@ const PROGRESS = `
 /** Keeps whose message it is, and in which session, while that is kept: there the agent has spoken. */
 export function rememberMessage(
   { withCommit }: Pick<Writer, "withCommit">,
-  { id, route: { channel, to }, messageId = id, at }: { id: string; route: Route; messageId?: string; at: number },
+  { id, route, messageId = id, at }: { id: string; route: Route; messageId?: string; at: number },
 ): void {
-  withCommit(REMEMBER, [messageId, channel, to, id, at]);
+  withCommit(REMEMBER, [messageId, route.channel, route.to, id, at, route.thread]);
 }
 
 const REMEMBER = `
-  INSERT INTO hookline.sent_messages (id, channel, recipient, session_key, sent_at) VALUES ($1, $2, $3,
+  INSERT INTO hookline.sent_messages (id, channel, recipient, session_key, sent_at, thread) VALUES ($1, $2, $3,
     (SELECT sessions.key FROM hookline.deliveries JOIN hookline.runs ON runs.id = deliveries.run_id
        JOIN hookline.sessions ON sessions.key = runs.session_key
-     WHERE deliveries.id = $4 AND sessions.key <> '${MAIN_SESSION}'), $5)
-  ON CONFLICT (id, channel) DO UPDATE
-    SET recipient = excluded.recipient, session_key = excluded.session_key, sent_at = excluded.sent_at`;
+     WHERE deliveries.id = $4 AND sessions.key <> '${MAIN_SESSION}'), $5, $6)
+  ON CONFLICT (id, channel) DO UPDATE SET recipient = excluded.recipient, thread = excluded.thread,
+    session_key = excluded.session_key, sent_at = excluded.sent_at`;
 
 export function retryDelivery(writer: Writer, claim: Claim, notBefore: number, error: string): Work<boolean> {
   return postpone(writer, claim, { notBefore, error, uncounted: 0 });

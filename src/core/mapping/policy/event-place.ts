@@ -127,6 +127,7 @@ export function toTargets(draft: Draft, base: Draft, { mapping, config }: Target
       channel: draft.channel,
       to: draft.to,
       update: source.mapping.update,
+      thread: source.mapping.thread,
       isOwnChannel: draft.channel === base.channel && templates.channel?.isStatic !== false,
       isOwnRecipient: draft.to === base.to && templates.to?.isStatic !== false,
     },

@@ -124,7 +124,7 @@ function toReplyTarget(
   target: TargetDraft,
   { deliver, terms: { config, channels, routeBy } }: { deliver: boolean; terms: Terms },
 ): ReplyTarget {
-  const { toSource, references, subject, commit, update, isOwnRecipient } = target;
+  const { toSource, references, subject, commit, update, thread, isOwnRecipient } = target;
   const channel = requireChannel(target.channel, config);
   const to = requireShort("to", target.to);
   // The place of an event has been checked.
@@ -143,6 +143,7 @@ function toReplyTarget(
     subject: toSource && subject,
     commit: toSource && commit,
     update: (toSource && update) || undefined,
+    thread,
     isPrivate: isPrivate(target, config.channelRules.get(channel)?.audience) || undefined,
   };
 }

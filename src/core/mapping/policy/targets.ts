@@ -13,6 +13,7 @@ export interface CompiledTarget {
   to?: Template;
   when?: Template;
   update?: boolean;
+  thread?: "session";
   /** Who can see it, if the operator says so. */
   audience?: "public" | "private";
 }
@@ -20,7 +21,7 @@ export interface CompiledTarget {
 /** Where a reply is to go, before policy. */
 export interface TargetDraft
   extends
-    Pick<CompiledTarget, "name" | "update" | "audience">,
+    Pick<CompiledTarget, "name" | "update" | "thread" | "audience">,
     Pick<ReplyTarget, "to" | "toSource" | "references" | "subject" | "commit"> {
   /** False: `when` says no. */
   isWanted: boolean;
@@ -37,7 +38,7 @@ export interface TargetDraft
 export function compileTargets({ deliver }: MappingInput, diagnostics: Diagnostics): CompiledTarget[] | undefined {
   if (!Array.isArray(deliver)) return undefined;
   const names = deliver.map(({ name }) => name);
-  return deliver.flatMap(({ name, update, audience, ...texts }, index) => {
+  return deliver.flatMap(({ name, update, thread, audience, ...texts }, index) => {
     const at = `deliver[${index}]`;
     if (name !== undefined && names.indexOf(name) < index) {
       diagnostics.problem(`${at}.name`, `Another target has the name "${name}". Give each its own.`);
@@ -45,7 +46,7 @@ export function compileTargets({ deliver }: MappingInput, diagnostics: Diagnosti
     const compile = (field: "channel" | "to" | "when"): Template | undefined =>
       texts[field] === undefined ? undefined : compileField(`${at}.${field}`, texts[field], diagnostics);
     const channel = compile("channel");
-    return channel ? [{ name, update, audience, channel, to: compile("to"), when: compile("when") }] : [];
+    return channel ? [{ name, update, thread, audience, channel, to: compile("to"), when: compile("when") }] : [];
   });
 }
 
@@ -59,13 +60,14 @@ export function listTargetTemplates(targets: readonly CompiledTarget[] = []): [k
 }
 
 export function renderTargets(targets: readonly CompiledTarget[], context: object, budget: Budget): TargetDraft[] {
-  return targets.map(({ name, channel, to, when, update, audience }) => {
+  return targets.map(({ name, channel, to, when, update, thread, audience }) => {
     return {
       name,
       isWanted: !when || isYes(when, context, budget),
       channel: toChannelName(blankToUndefined(channel.render(context, budget)) ?? "last"),
       to: blankToUndefined(to?.render(context, budget)),
       update,
+      thread,
       audience,
       isOwnChannel: channel.isStatic,
       isOwnRecipient: to?.isStatic !== false,

@@ -252,6 +252,12 @@ function DeliveryStep({ delivery }: { delivery: DeliveryView }): JSX.Element {
       ))}
       <Step name="Delivery" ms={msBetween(startedAt, sentAt)} at={sentAt} tone={state === "skipped" ? undefined : tone}>
         <State state={state} /> <a href={hrefTo([], { channel: sentBy })}>{sentBy}</a> <Text>{route?.to ?? to}</Text>
+        {route?.thread !== undefined && (
+          <span>
+            {" "}
+            in thread <Text>{route.thread}</Text>
+          </span>
+        )}
         {partsSent > 1 && <span> in {partsSent} parts</span>}
         {attempts > 1 && <span> {attempts} attempts</span>}
         {earlier.at(-1)?.error !== error && <Detail text={error} isError />}

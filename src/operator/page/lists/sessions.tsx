@@ -8,6 +8,7 @@ import { addPage, type Entries } from "./entries.ts";
 import { Page, useCall, useLoad } from "../parts/load.tsx";
 import { Table } from "../parts/table.tsx";
 import { hrefTo } from "../router.ts";
+import type { SessionThread } from "../../../core/journal/journal.ts";
 
 export function Sessions(): JSX.Element {
   const loaded = useCall("GET /api/sessions", { limit: 200 });
@@ -46,8 +47,14 @@ const END = Number.MAX_SAFE_INTEGER;
 /** A session reads as a conversation, the newest first: new entries are added to what is there. */
 export function Session({ id }: { id: string }): JSX.Element {
   const [known, setKnown] = useState<Entries>();
+  const [threads, setThreads] = useState<SessionThread[]>([]);
   const read = async (before: number) => {
-    const { entries } = await call("GET /api/sessions/:key*", { key: id, limit: ENTRIES_AT_ONCE, before });
+    const { entries, threads: found = [] } = await call("GET /api/sessions/:key*", {
+      key: id,
+      limit: ENTRIES_AT_ONCE,
+      before,
+    });
+    setThreads(found);
     setKnown((earlier) => addPage(earlier, entries, { before, size: ENTRIES_AT_ONCE }));
     return entries;
   };
@@ -56,6 +63,11 @@ export function Session({ id }: { id: string }): JSX.Element {
     <p class="facts">
       <a href={hrefTo([], { session: id })}>Show its requests</a>
       <a href={hrefTo(["runs"], { session: id })}>Show its turns</a>
+      {threads.map(({ channel, to, thread }) => (
+        <span key={`${channel} ${to}`}>
+          {channel} {toLine(to, 60)}, thread {toLine(thread, 60)}
+        </span>
+      ))}
       <span class="quiet">newest first</span>
     </p>
   );
