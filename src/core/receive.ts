@@ -2,7 +2,7 @@ import { DAY_MS } from "./shared/time.ts";
 import { setTimeout as sleep } from "node:timers/promises";
 import { toSystemEvent } from "./actions/main-session.ts";
 import { takeAnswer } from "./approvals/chat-answer.ts";
-import { HookError } from "./errors.ts";
+import { HookError, messageOf } from "./errors.ts";
 import type { FindParser } from "./ingress/parse-body.ts";
 import { receiptToResponse } from "./ingress/exchange.ts";
 import { dropPayload, parseLate, toReplayRequest } from "./ingress/hook-request.ts";
@@ -10,6 +10,7 @@ import { fingerprintOf, idempotencyScope, toEvent, toRefusedEvent, toSignatureKe
 import type { AcceptResult, EventRecord, Journal, NewEvent } from "./journal/journal.ts";
 import { MAX_STATE_KEYS } from "./journal/state-refusal.ts";
 import { isBuiltInHook } from "./mapping/mapping-index.ts";
+import type { FindSent } from "./mapping/continued.ts";
 import type { IsOwn } from "./mapping/match.ts";
 import { resolveRequest, type ResolveOptions } from "./mapping/resolve-request.ts";
 import { createState, type HeldState, StartAgain } from "./mapping/state.ts";
@@ -190,6 +191,7 @@ export function createReceiver(parts: ReceiverParts): Receiver {
           run,
           isEcho,
           hasSpoken: journal.hasSpoken,
+          findSent: createFindSent(channels),
           isOwn,
           openState,
         };
@@ -231,6 +233,31 @@ export function createReceiver(parts: ReceiverParts): Receiver {
       await sleep(ECHO_STEP_MS);
     }
     return false;
+  }
+
+  /** By the ids of an event, or by the first message of their thread where only the service knows it. */
+  function createFindSent(channels: Runtime["channels"]): FindSent {
+    return async (channel, ids) => {
+      for (const id of ids) {
+        const sent = await journal.findSent(channel, id);
+        if (sent) return { sent };
+      }
+      const driver = channels.get(channel);
+      if (!driver?.findRoot) return {};
+      try {
+        for (const id of ids) {
+          const root = await driver.findRoot(id, AbortSignal.timeout(ROOT_WAIT_MS));
+          const sent = root === undefined || root === id ? undefined : await journal.findSent(channel, root);
+          if (sent) return { sent };
+        }
+        return {};
+      } catch (error) {
+        log.warn("a thread was not looked up", { step: "mapping", channel, error: messageOf(error) });
+        return {
+          warning: `${channel} was not asked for the thread, so the session is that of the mapping: ${messageOf(error)}`,
+        };
+      }
+    };
   }
 
   /** `startedAt`: when its mapping was asked, on the clock of `performance`. */
@@ -339,6 +366,9 @@ function toAccepted(result: AcceptResult, resolution?: Resolution): Accepted {
   if (resolution?.reason !== undefined && resolution.mapping === undefined) response.headers["Hook-Skipped"] = "true";
   return { response, receipt, mapping: resolution?.mapping };
 }
+
+/** The sender waits for the answer meanwhile. */
+const ROOT_WAIT_MS = 2000;
 
 /** Senders wait three seconds for the answer. */
 const ECHO_WAIT_MS = 1000;

@@ -218,6 +218,8 @@ export interface AgentAction extends ActionBase, ReplyTarget, StoredSettings {
   grants?: Grant[];
   /** The host of the service that the event is about. */
   serviceHost?: string;
+  /** What the message is from, if others who can read replies of its session cannot see it. */
+  sources?: string[];
   /** The author may start a turn, but is not trusted: a person is asked before each call that changes something. */
   stranger?: true;
   /** Joins one run with all actions that arrive under the key within the window. */

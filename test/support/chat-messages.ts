@@ -9,7 +9,7 @@ interface Posted {
 
 /** Messages of people, as Slack, Telegram and GitHub post and sign them to the presets of these names. */
 export interface ChatMessages {
-  inSlack(event: object, secret?: string): Promise<Posted>;
+  inSlack(event: object, secret?: string, hook?: string): Promise<Posted>;
   inTelegram(message: object, secret?: string): Promise<Posted>;
   onGithub(comment: object, options?: { secret?: string; sender?: object }): Promise<Posted>;
 }
@@ -25,13 +25,13 @@ export interface ChatPlaces {
 export function createChatMessages(service: () => Service, places: () => ChatPlaces): ChatMessages {
   let sent = 0;
   return {
-    inSlack(event, secret = places().secret) {
+    inSlack(event, secret = places().secret, hook = "slack") {
       sent += 1;
       const ts = `${Math.floor(Date.now() / 1000)}.${500_000 + sent}`;
       const message = { type: "message", channel: places().slackChannel, channel_type: "channel", user: "U0ANN", ts };
       const whole = { ...message, team: "T0ACME", event_ts: ts, ...event };
       const payload = { type: "event_callback", team_id: "T0ACME", event_id: `Ev${sent}`, event: whole };
-      return post("slack", payload, (body) => {
+      return post(hook, payload, (body) => {
         const time = String(Math.floor(Date.now() / 1000));
         const signature = `v0=${hmac(`v0:${time}:${body}`, secret)}`;
         return { "x-slack-request-timestamp": time, "x-slack-signature": signature };

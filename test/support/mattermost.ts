@@ -16,6 +16,10 @@ export interface MattermostServer {
   /** The id of a reply to it. */
   reply: string;
   roots(): unknown[];
+  /** A person answers in a thread; gives the id of the post. */
+  answer(root: string): string;
+  /** Deletes a post. */
+  remove(id: string): void;
   typingCount(): number;
   close(): Promise<void>;
 }
@@ -30,7 +34,10 @@ interface Post {
 
 interface State {
   posts: Post[];
+  /** Posts of people, by id. */
+  people: Map<string, { id: string; channel_id: string; root_id: string; message: string }>;
   typing: number;
+  count: number;
 }
 
 const TOKEN = "mattermost-test-token-0000";
@@ -43,7 +50,11 @@ const CHANNEL = "4yfx3k5b7tgpxq9ncmwz1d8ora";
  * https://developers.mattermost.com/api-documentation/#/operations/CreatePost. It was not compared with a Mattermost server.
  */
 export async function startMattermost(): Promise<MattermostServer> {
-  const state: State = { posts: [], typing: 0 };
+  const people: State["people"] = new Map([
+    [ROOT, { id: ROOT, channel_id: CHANNEL, root_id: "", message: "Once upon a time." }],
+    [REPLY, { id: REPLY, channel_id: CHANNEL, root_id: ROOT, message: "And then?" }],
+  ]);
+  const state: State = { posts: [], people, typing: 0, count: 0 };
   const { posts } = state;
   const server = await startJsonServer((request) => answer(state, request));
   return {
@@ -55,6 +66,16 @@ export async function startMattermost(): Promise<MattermostServer> {
     root: ROOT,
     reply: REPLY,
     roots: () => posts.map(({ root_id }) => root_id),
+    answer(root) {
+      const id = `person${people.size}`.padEnd(26, "0");
+      people.set(id, { id, channel_id: CHANNEL, root_id: root, message: "Why?" });
+      return id;
+    },
+    remove: (id) =>
+      void posts.splice(
+        posts.findIndex((post) => post.id === id),
+        1,
+      ),
     typingCount: () => state.typing,
     close: () => server.close(),
   };
@@ -86,20 +107,14 @@ function answer(state: State, { method, path, headers, body }: JsonRequest): Jso
     posts.splice(at, 1);
     return { status: 200, body: { status: "OK" } };
   }
-  const people = new Map([
-    [`/api/v4/posts/${ROOT}`, { id: ROOT, channel_id: CHANNEL, root_id: "", message: "Once upon a time." }],
-    [`/api/v4/posts/${REPLY}`, { id: REPLY, channel_id: CHANNEL, root_id: ROOT, message: "And then?" }],
-  ]);
-  const written = people.get(path ?? "");
-  if (method === "GET" && written) return { status: 200, body: written };
   const [, read] = /^\/api\/v4\/posts\/(\w+)$/.exec(path ?? "") ?? [];
-  const own = method === "GET" && posts.find(({ id }) => id === read);
-  if (own) return { status: 200, body: { root_id: "", ...own } };
+  const own = posts.find(({ id }) => id === read) ?? state.people.get(read ?? "");
+  if (method === "GET" && own) return { status: 200, body: { ...own, root_id: own.root_id ?? "" } };
   if (method !== "POST" || path !== "/api/v4/posts") {
     return mattermostError(404, "api.context.404.app_error", "Sorry, we could not find the page.");
   }
   return createPost(posts, {
-    id: `post${posts.length}`.padEnd(26, "0"),
+    id: `post${String((state.count += 1)).padStart(5, "0")}`.padEnd(26, "0"),
     channel_id: String(body["channel_id"]),
     message: String(body["message"]),
     pending_post_id: String(body["pending_post_id"]),

@@ -10,6 +10,8 @@ export interface TelegramEmulator {
   chat: string;
   /** The bot's messages to the chat, oldest first. */
   messages(): string[];
+  /** The same as the bot has sent them. */
+  sent(): Record<string, unknown>[];
   close(): Promise<void>;
 }
 
@@ -19,14 +21,16 @@ const CHAT = "-1001234567890";
 /** Starts the Bot API of `telegram-test-api` on a free loopback port. */
 export async function startTelegram(): Promise<TelegramEmulator> {
   const server = await startServer();
+  const sent = () =>
+    server.storage.botMessages
+      .filter(({ botToken, message }) => botToken === TOKEN && String(message.chat_id) === CHAT)
+      .map(({ message }) => message);
   return {
     baseUrl: server.config.apiURL,
     token: TOKEN,
     chat: CHAT,
-    messages: () =>
-      server.storage.botMessages
-        .filter(({ botToken, message }) => botToken === TOKEN && String(message.chat_id) === CHAT)
-        .map(({ message }) => message.text),
+    messages: () => sent().map(({ text }) => text),
+    sent: () => sent().map((message) => ({ ...message })),
     close: async () => void (await server.stop()),
   };
 }

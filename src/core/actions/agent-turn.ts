@@ -53,12 +53,12 @@ function requireAnswer(turn: TurnResult, { action }: HookRun): TurnResult {
 
 function toRequest(run: HookRun): TurnRequest {
   const { id: runId, eventId, sessionKey, action } = run;
-  const { model, thinking, timeoutSeconds, context, grants = [] } = action;
+  const { model, thinking, timeoutSeconds, context, grants = [], sources = [] } = action;
   const message = toMessage(run);
   // An agent that keeps the history itself must not find the session's.
   const conversation = action.isolated ? `${sessionKey}:${runId}` : sessionKey;
   const settings = { model, thinking, timeoutSeconds, ...toStored(action) };
-  const about = { message, sources: [], context, grants, origin: originOf(run) };
+  const about = { message, sources, context, grants, origin: originOf(run) };
   return { kind: "hook", runId, eventId, sessionKey, conversation, ...about, ...settings };
 }
 

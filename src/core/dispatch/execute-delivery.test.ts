@@ -127,6 +127,59 @@ describe("executeDelivery", () => {
     expect(channel.sent.slice(-3).map(({ replaces }) => replaces)).toEqual(["m1", "m2", undefined]);
   });
 
+  test("the first part of a session's first reply opens its thread, and all later parts go into it", async () => {
+    const channel = threaded();
+    service = await startDispatch({ agent, channel });
+    const inS = { ...toC1, thread: "session", sessionKey: "s" } as const;
+    await service.accept({ ...inS, message: "aaaaaaaaa bbbbbbbbb" });
+    await settled("sent");
+    await service.accept({ ...inS, message: "c" });
+    await service.accept({ ...inS, message: "d", sessionKey: "t" });
+    await service.accept({ ...inS, message: "e", to: "C2" });
+    await service.accept({ ...inS, message: "f", to: "C1:1" });
+    await service.accept({ ...inS, message: "g", thread: undefined });
+    await expect.poll(() => channel.sent.length).toBe(7);
+    expect(Object.fromEntries(channel.sent.map(({ text, thread }) => [text, thread]))).toEqual({
+      aaaaaaaaa: { to: undefined },
+      bbbbbbbbb: { to: "C1:aaaaaaaaa" },
+      c: { to: "C1:aaaaaaaaa" },
+      d: { to: undefined },
+      e: { to: undefined },
+      f: undefined,
+      g: undefined,
+    });
+  });
+
+  test("after a crash between two parts, the rest goes into the thread that the first one opened", async () => {
+    const stuck = threaded(({ text }, signal) => (text === "bbbbbbbbb" ? untilAborted(signal) : undefined));
+    const first = await startDispatch({ agent, channel: stuck });
+    await first.accept({ ...toC1, thread: "session", sessionKey: "s", message: "aaaaaaaaa bbbbbbbbb" });
+    await expect.poll(async () => (await first.journal.listDeliveries({ limit: 1 }))[0]?.partsSent).toBe(1);
+    await first.dispatcher.close(10);
+    await first.journal.close();
+    const channel = threaded();
+    service = await startDispatch({ agent, channel, folder: first.folder });
+    await settled("sent");
+    expect(channel.sent.map(({ thread }) => thread)).toEqual([{ to: "C1:aaaaaaaaa" }]);
+    expect(await service.journal.listThreads("s")).toEqual([
+      { channel: channel.name, to: "C1", thread: "C1:aaaaaaaaa" },
+    ]);
+  });
+
+  /** A channel whose threads are named by the text that opened them. */
+  function threaded(...rest: Parameters<typeof recorder>): ReturnType<typeof recorder> {
+    const channel = recorder(...rest);
+    return {
+      ...channel,
+      isThread: (to) => to.includes(":"),
+      async send(message, signal) {
+        await channel.send(message, signal);
+        const thread = message.thread && (message.thread.to ?? `${message.to}:${message.text}`);
+        return { messageId: message.text, thread };
+      },
+    };
+  }
+
   test("a message that cannot be removed delays nothing", async () => {
     const channel = { ...updatable(), remove: () => Promise.reject(new Error("no permission")) };
     service = await startDispatch({ agent, channel });

@@ -45,7 +45,7 @@ export interface CompiledMapping {
   templates: { [Field in TemplateField]?: Template };
   /** The templates of `source`, the place of the event. */
   place?: { channel: Template; to: Template } & {
-    [Field in "references" | "subject" | "commit" | "audience" | "url"]?: Template;
+    [Field in "references" | "subject" | "replyTo" | "commit" | "audience" | "url"]?: Template;
   };
   /** The setting `place`. */
   bounds?: Bounds;
@@ -165,10 +165,10 @@ function compilePlace({ source }: MappingInput, diagnostics: Diagnostics): Compi
   const compile = (field: keyof typeof source): Template | undefined =>
     source[field] ? compileField(`source.${field}`, source[field], diagnostics) : undefined;
   const [channel, to] = [compile("channel"), compile("to")];
-  const [references, subject, commit, audience, url] = (
-    ["references", "subject", "commit", "audience", "url"] as const
+  const [references, subject, replyTo, commit, audience, url] = (
+    ["references", "subject", "replyTo", "commit", "audience", "url"] as const
   ).map(compile);
-  return channel && to && { channel, to, references, subject, commit, audience, url };
+  return channel && to && { channel, to, references, subject, replyTo, commit, audience, url };
 }
 
 function compileCoalesce({ coalesce }: MappingInput, diagnostics: Diagnostics): Coalesce | undefined {

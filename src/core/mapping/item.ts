@@ -1,3 +1,4 @@
+import { hash } from "node:crypto";
 import { exactPayload } from "../shared/exact-json.ts";
 import { isObject } from "../shared/json.ts";
 import { toChannelName } from "../shared/channel-names.ts";
@@ -8,6 +9,7 @@ import type { Start } from "./start.ts";
 import type { CompiledMapping } from "./compile.ts";
 import type { ToolSets } from "../ports/open-tool-sets.ts";
 import { renderContext } from "./context.ts";
+import { type FindSent, findContinued } from "./continued.ts";
 import { applyOpenClaw, createToChannel } from "./policy/openclaw.ts";
 import { renderGrants } from "./policy/grants.ts";
 import { coalesceActions } from "./policy/keys.ts";
@@ -40,6 +42,8 @@ export interface MappingRun extends TargetOptions, Pick<TransformDraftOptions, "
   isEcho?(messageId: string, channel: string | undefined): Promise<boolean>;
   /** Whether a delivery to this recipient, as a thread, was sent. Absent: none was. */
   hasSpoken?(channel: string, to: string): Promise<boolean>;
+  /** Absent: no event continues a session by what it answers. */
+  findSent?: FindSent;
   /** Absent: no comment counts as the service's own. */
   isOwn?: IsOwn;
   /** Keeps who takes part in the sessions of a mapping with `participants`. */
@@ -91,13 +95,15 @@ export async function resolveItem(item: Item, mappingRun: MappingRun): Promise<R
     if (await isEcho(echo.text.trim(), place)) return skip("it is the echo of a delivery");
   }
   // A replay is the operator's word.
-  if (request.replayOf === undefined) {
-    if (start?.refusal !== undefined) return { ...skip(start.refusal), leftOutBy: "from" };
-    const { mention } = mapping;
-    const isForAgent = !mention || mention.mentions(context, budget) || (await hasSpokenAt(mappingRun, context));
+  const isReplay = request.replayOf !== undefined;
+  if (!isReplay && start?.refusal !== undefined) return { ...skip(start.refusal), leftOutBy: "from" };
+  const continued = await findContinued(context, { ...mappingRun, start });
+  const { mention } = mapping;
+  if (!isReplay && mention && continued.sessionKey === undefined) {
+    const isForAgent = mention.mentions(context, budget) || (await hasSpokenAt(mappingRun, context));
     if (!isForAgent) return skip(mention.reason);
   }
-  const rendered = await renderItem(context, mappingRun);
+  const rendered = await renderItem(context, mappingRun, continued);
   const drafts = mapping.bundle
     ? await transformItem(item, rendered, { event, bundle: mapping.bundle, mappingRun })
     : [rendered.base];
@@ -156,17 +162,25 @@ interface Rendered {
   modeWarning?: string;
   /** The author has not taken part in the conversation of the session key. */
   isApart: boolean;
+  continued: Continued;
 }
 
-async function renderItem(context: object, mappingRun: MappingRun): Promise<Rendered> {
+/** The session that the event continues, whatever key its mapping gives. */
+type Continued = Awaited<ReturnType<typeof findContinued>>;
+
+async function renderItem(context: object, mappingRun: MappingRun, continued: Continued): Promise<Rendered> {
   const { mapping, request, budget } = mappingRun;
   const keys = renderKeys(mapping, context, budget);
   const key = keys.session?.incomplete ? undefined : keys.session?.text;
-  const { sessionKey, isApart } = await findSession(key, context, mappingRun);
+  const { sessionKey, isApart } =
+    continued.sessionKey === undefined
+      ? await findSession(key, context, mappingRun)
+      : { sessionKey: continued.sessionKey, isApart: false };
   const granted = mapping.grants && renderGrants(mapping.grants, context, budget);
   const { mode, warning: modeWarning } = renderWakeMode(mapping, context, budget);
   const given = { ...renderGiven(mapping, context, budget), mode, sessionKey, grants: granted?.grants };
-  return { keys, base: toDraft(given, request.hook), grantWarnings: granted?.warnings, modeWarning, isApart };
+  const base = toDraft(given, request.hook);
+  return { keys, base, grantWarnings: granted?.warnings, modeWarning, isApart, continued };
 }
 
 /** With `participants`, the session in which the author takes part. */
@@ -212,11 +226,11 @@ async function transformItem(
 function finishItem(
   drafts: Draft[],
   context: object,
-  { keys, base, grantWarnings = [], modeWarning, isApart }: Rendered,
+  { keys, base, grantWarnings = [], modeWarning, isApart, continued }: Rendered,
   mappingRun: MappingRun,
 ): Pick<ResolvedItem, "actions" | "reason" | "warnings"> {
   const { mapping, request, config } = mappingRun;
-  const terms = toTerms(base, mappingRun, keys);
+  const terms = { ...toTerms(base, mappingRun, keys), continues: continued.sessionKey };
   const rendered = renderPlace(mappingRun, context);
   const refusal = rendered && findPlaceRefusal(rendered, mappingRun);
   const place = refusal === undefined ? rendered : undefined;
@@ -229,7 +243,7 @@ function finishItem(
   const reason = actions.length > 0 ? undefined : "the transform gave no action";
   const turns = filled.filter(({ kind }) => kind === "agent");
   const warnings = findIncomplete({
-    session: turns.some((turn) => turn.sessionKey === undefined) ? keys.session : undefined,
+    session: turns.some((turn) => turn.sessionKey === undefined) && !terms.continues ? keys.session : undefined,
     coalesce: turns.length > 0 ? keys.coalesce : undefined,
     dedupe: request.idempotencyKey === undefined && actions.length > 0 ? keys.dedupe : undefined,
   });
@@ -241,6 +255,11 @@ function finishItem(
     if (turns.length > 0) warnings.push(APART);
   }
   if (!place) warnings.push(...findUndelivered(wanted, refusal));
+  if (continued.warning !== undefined && turns.length > 0) warnings.push(continued.warning);
+  if (continued.sessionKey !== undefined && rendered && !isPublicPlace(rendered, config)) {
+    // Others who can read replies of the session cannot see this place.
+    for (const action of actions) if (action.kind === "agent") action.sources = [`${rendered.channel} ${rendered.to}`];
+  }
   if (modeWarning !== undefined && actions.length > 0) warnings.push(modeWarning);
   if (turns.some(({ grants }) => grants)) warnings.push(...grantWarnings);
   for (const one of applied) warnings.push(...one.warnings);
@@ -259,8 +278,16 @@ function finishItem(
   const url = mapping.place?.url?.render(context, mappingRun.budget);
   const serviceHost = url && toHost(url);
   for (const action of actions) if (action.kind === "agent" && serviceHost) action.serviceHost = serviceHost;
-  const coalesced = mapping.coalesce ? coalesceActions(actions, mapping.coalesce.windowMs, keys.coalesce) : actions;
+  const coalesced = mapping.coalesce
+    ? coalesceActions(actions, mapping.coalesce.windowMs, ofSession(keys.coalesce, continued))
+    : actions;
   return { actions: coalesced, reason, warnings };
+}
+
+/** Events that continue different sessions never join one run. */
+function ofSession(key: RenderedKey | undefined, { sessionKey }: Continued): RenderedKey | undefined {
+  const isKey = key !== undefined && sessionKey !== undefined && key.text.trim() !== "";
+  return isKey ? { ...key, text: `${key.text.trim()} ${hash("sha256", sessionKey)}` } : key;
 }
 
 /** The warning for a reply to the event's place, if the event names none, or one that is refused. */

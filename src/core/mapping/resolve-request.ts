@@ -16,7 +16,7 @@ import { countTime } from "./transform.ts";
 
 export interface ResolveOptions extends Pick<
   MappingRun,
-  "config" | "channels" | "tools" | "run" | "isEcho" | "hasSpoken" | "isOwn"
+  "config" | "channels" | "tools" | "run" | "isEcho" | "hasSpoken" | "findSent" | "isOwn"
 > {
   mappings: MappingIndex;
   /** Opens the state of this name. Absent: it is empty. */
@@ -27,7 +27,7 @@ export interface ResolveOptions extends Pick<
 
 /**
  * The whole mapping step: match → schema → forEach → template → transform → policy. Gives the actions of a request; none
- * if its mapping skips it. Waits only for the transform, `isEcho`, `hasSpoken`, or a mail that is read. Throws a `HookError` for what the
+ * if its mapping skips it. Waits only for the transform, `isEcho`, `hasSpoken`, `findSent`, or a mail that is read. Throws a `HookError` for what the
  * caller may know.
  */
 export async function resolveRequest(
@@ -40,6 +40,7 @@ export async function resolveRequest(
     run,
     isEcho,
     hasSpoken,
+    findSent,
     isOwn,
     openState = openEmptyState,
     readMail,
@@ -85,6 +86,7 @@ export async function resolveRequest(
       run: time?.run ?? run,
       isEcho,
       hasSpoken,
+      findSent,
       isOwn,
       budget: createBudget(request.rawBody.length, findExact),
       log,

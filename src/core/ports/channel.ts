@@ -107,6 +107,11 @@ export interface ChannelDriver {
   addressOf?(to: string): string;
   /** Whether a recipient is a thread already. Absent: the service has no threads. */
   isThread?(to: string): boolean;
+  /**
+   * The id of the first message of the thread that a message is in, for a service whose events do not tell it. Rejects with a
+   * `DriverError`.
+   */
+  findRoot?(messageId: string, signal: AbortSignal): Promise<string | undefined>;
   /** Updates replace the text of an earlier message. */
   readonly canUpdate?: boolean;
   /**

@@ -107,6 +107,18 @@ test.each([
   expect(found.map(({ message }) => message)).toEqual(isWarned ? [expect.stringContaining("the state folder")] : []);
 });
 
+test("a channel without threads is one warning, and one with threads is none", async () => {
+  const target = { messageTemplate: "a", channel: "signal", to: "+491701234567", thread: "session" };
+  const places = [target, { ...target, match: { path: "b" } }, { ...target, channel: "slack", to: "C0123456789" }];
+  const channels = { signal: {}, slack: { token: "t" } };
+  const mappings = places.map((place, index) => ({ match: { path: `a${index}` }, ...place }));
+  writeFileSync(configFile(), JSON.stringify({ hooks: { ...HOOKS, mappings }, channels }));
+  const { warnings } = await buildRuntime({ generation: 1, load: () => readConfig(configFile(), {}) } as never);
+  const message = "The channel signal has no threads: replies go to the recipient itself. Remove thread.";
+  const found = warnings.filter(({ key }) => key?.endsWith(".thread"));
+  expect(found).toMatchObject([{ key: "hooks.mappings[0].thread", message }]);
+});
+
 test("a module with a typing error in its name is one problem, with the nearest name", async () => {
   mkdirSync(path.join(folder, "transforms"));
   writeFileSync(path.join(folder, "transforms/status.ts"), "export default () => null;");

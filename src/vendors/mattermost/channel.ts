@@ -62,6 +62,10 @@ export function createMattermost({ token, baseUrl }: MattermostOptions): Channel
     ),
     addressOf: (to) => splitRecipient(to).place,
     isThread: (to) => splitRecipient(to).message !== undefined,
+    async findRoot(messageId, signal) {
+      const root = await findRoot(await open(signal), messageId);
+      return toText(root);
+    },
     canUpdate: true,
     async send({ to, text, format, idempotencyKey, replaces, thread }, signal) {
       const call = await open(signal);

@@ -44,6 +44,28 @@ describe("slack", () => {
       await slack.close();
     });
 
+    test("a thread whose answer was lost is opened once, and one that is gone is followed by another", async () => {
+      const slack = await startSlack();
+      const proxy = await startFaultProxy(slack.baseUrl);
+      const channel = createSlack({ token: slack.token, baseUrl: proxy.url });
+      const message = { to: slack.channel, text: "Incident.", idempotencyKey: "d1:0", thread: {} };
+      const first = await channel.send(message, never);
+      expect(await channel.send({ ...message, mayBeSent: true }, never)).toEqual(first);
+      const more = { ...message, text: "More.", idempotencyKey: "d2:0", thread: { to: first.thread } };
+      const second = await channel.send(more, never);
+      expect(await channel.send({ ...more, mayBeSent: true }, never)).toEqual(second);
+      expect(await slack.messages()).toEqual(["Incident."]);
+      expect(await slack.thread(first.thread!.split(":")[1]!)).toEqual(["Incident.", "More."]);
+      const gone = JSON.stringify({ ok: false, error: "thread_not_found" });
+      const headers = { "content-type": "application/json" };
+      proxy.inject({ kind: "answer", status: 200, headers, body: gone }, "thread_ts");
+      const third = await channel.send({ ...more, text: "Anew.", idempotencyKey: "d3:0" }, never);
+      expect(third.thread).toBe(third.messageId);
+      expect(await slack.messages()).toEqual(["Incident.", "Anew."]);
+      await proxy.close();
+      await slack.close();
+    });
+
     test("marks the first message of a thread while an answer is being written", async () => {
       const slack = await startSlack();
       const ts = await slack.post("A question.");

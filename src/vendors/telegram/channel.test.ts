@@ -35,6 +35,24 @@ describe("telegram", () => {
     await telegram.close();
   });
 
+  test("a thread in a topic whose first message is gone is followed by another", async () => {
+    const telegram = await startTelegram();
+    const proxy = await startFaultProxy(telegram.baseUrl);
+    const channel = createTelegram({ token: telegram.token, baseUrl: proxy.url });
+    const message = { to: `${telegram.chat}/7`, text: "Incident.", idempotencyKey: "1", thread: {} };
+    const { thread = "", messageId = "" } = await channel.send(message, never);
+    expect(thread).toBe(`${telegram.chat}/7:${messageId.split(":")[1]}`);
+    const description = "Bad Request: message to be replied not found";
+    const body = JSON.stringify({ ok: false, error_code: 400, description });
+    const headers = { "content-type": "application/json" };
+    proxy.inject({ kind: "answer", status: 400, headers, body }, "reply_parameters");
+    const next = await channel.send({ ...message, text: "Anew.", thread: { to: thread } }, never);
+    expect(next.thread).toBe(`${telegram.chat}/7:${next.messageId?.split(":")[1]}`);
+    expect(telegram.messages()).toEqual(["Incident.", "Anew."]);
+    await proxy.close();
+    await telegram.close();
+  });
+
   test("answers a message in a topic, as HTML", async () => {
     const telegram = await startTelegram();
     const proxy = await startFaultProxy(telegram.baseUrl);

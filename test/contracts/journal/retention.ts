@@ -43,7 +43,7 @@ export function describeRetention(open: OpenJournal, { hasSizeLimit }: { hasSize
       const speak = async (sessionKey: string, to: string, messageId?: string) => {
         await completeEvent(journal, { delivers: true, sessionKey });
         const [claimed] = await journal.claimDeliveries(1, NOW + 10);
-        const route = { channel: "slack", to } as const;
+        const route = { channel: "slack", to, thread: `${to}/${messageId ?? "t"}` } as const;
         const part = { route, partsSent: 1, messageId: messageId && `${messageId}.1` };
         await journal.progressDelivery(claimed!, part);
         await journal.finishDelivery(claimed!, { state: "sent", at: NOW + 20, route, partsSent: 2, messageId });
@@ -54,9 +54,22 @@ export function describeRetention(open: OpenJournal, { hasSizeLimit }: { hasSize
       const read = async () => ({
         spoken: await Promise.all(["C1:1", "C1:2", "C1:3", "C1"].map((to) => journal.hasSpoken("slack", to))),
         elsewhere: await journal.hasSpoken("slack:eu", "C1:1"),
+        inThread: await Promise.all(["C1:1/m1", "C1:3/m3"].map((to) => journal.hasSpoken("slack", to))),
+        found: await Promise.all(["m1", "m3"].map((id) => journal.findSent("slack", id))),
+        foundElsewhere: await journal.findSent("slack:eu", "m1"),
+        thread: await journal.findThread("s", "slack", "C1:1"),
+        threads: (await journal.listThreads("s")).map(({ thread }) => thread).toSorted(),
         sent: await Promise.all(["m1.1", "m1", "m3"].map((id) => journal.wasSent(id, 0, "slack"))),
       });
-      const known = { spoken: [true, true, false, false], elsewhere: false };
+      const known = {
+        spoken: [true, true, false, false],
+        elsewhere: false,
+        inThread: [true, false],
+        found: [{ sessionKey: "s", to: "C1:1" }, undefined],
+        foundElsewhere: undefined,
+        thread: "C1:1/m1",
+        threads: ["C1:1/m1", "C1:2/t"],
+      };
       expect(await read()).toEqual({ ...known, sent: [true, true, true] });
 
       await completeEvent(journal, { delivers: false, sessionKey: "s", receivedAt: NOW + 50 });
@@ -65,8 +78,16 @@ export function describeRetention(open: OpenJournal, { hasSizeLimit }: { hasSize
       expect(await read()).toEqual({ ...known, sent: [true, true, false] });
 
       await sweepAll(journal, { ...ALL, keepMessagesFrom: Date.now() + 1000 });
-      const none = { spoken: [false, false, false, false], elsewhere: false, sent: [false, false, false] };
-      expect(await read()).toEqual(none);
+      expect(await read()).toEqual({
+        spoken: [false, false, false, false],
+        elsewhere: false,
+        inThread: [false, false],
+        found: [undefined, undefined],
+        foundElsewhere: undefined,
+        thread: undefined,
+        threads: [],
+        sent: [false, false, false],
+      });
     });
 
     test.for(["skipped", "rejected", "failed"] as const)("a %s event is deleted", async (status) => {

@@ -1332,6 +1332,10 @@ export interface MappingInput {
      */
     subject?: string;
     /**
+     * Template. The ids of the messages that the event answers, as the channel names them, one a line: the answered one, then the first one of its thread. If a session has sent one of them, the event belongs to that session.
+     */
+    replyTo?: string;
+    /**
      * Template. The whole hash of the commit that a review is about.
      */
     commit?: string;

@@ -29,6 +29,8 @@ export interface Terms extends Pick<AgentAction, "review"> {
   isWrittenKey?(key: string): boolean;
   /** The sessions that the request can lead to. Absent: any. */
   sessions?: SessionScope;
+  /** The session that the event continues, in place of any key. */
+  continues?: string;
   /** An action without a session key gets its own session, rather than the default one. */
   ownSession?: boolean;
 }
@@ -105,9 +107,10 @@ function toAgentFields(draft: Draft, terms: Terms): Omit<AgentAction, "allowUnsa
     name,
     trustedName: name === trustedName || undefined,
     sessionKey:
-      sessionKey === undefined
+      terms.continues ??
+      (sessionKey === undefined
         ? ((ownSession ? undefined : config.hooks.defaultSessionKey) ?? `hook:${createId()}`)
-        : withoutMain(scopedKey(requireSessionKey(sessionKey, isRequestedKey(sessionKey), config.hooks), terms)),
+        : withoutMain(scopedKey(requireSessionKey(sessionKey, isRequestedKey(sessionKey), config.hooks), terms))),
     wakeMode,
     deliver,
     ...first!,
