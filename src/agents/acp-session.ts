@@ -2,6 +2,8 @@ import type {
   AgentCapabilities,
   ClientContext,
   ContentBlock,
+  McpServer,
+  NewSessionRequest,
   NewSessionResponse,
   SessionUpdate,
   StopReason,
@@ -40,16 +42,19 @@ export async function openAcpSession(
   program: TurnProgram,
   { history }: Pick<AgentTurn, "history">,
 ): Promise<AcpSession> {
-  const { context, refused, listeners } = agent;
-  const before = history.length > 0 ? program.state : {};
-  const continued =
-    before.sessionId === undefined ? undefined : await continueSession(agent, program.cwd, before.sessionId);
-  const session = continued ?? (await context.request("session/new", { cwd: program.cwd, mcpServers: [] }));
+  const { context, refused, listeners, capabilities } = agent;
+  const { callsUrl, knownCalls } = program;
+  const before = history.length > 0 || knownCalls !== undefined ? program.state : {};
+  const canCall = callsUrl !== undefined && capabilities.mcpCapabilities?.http === true;
+  const mcpServers: McpServer[] = canCall ? [{ type: "http", name: "hookline", url: callsUrl, headers: [] }] : [];
+  const begun: NewSessionRequest = { cwd: program.cwd, mcpServers };
+  const continued = before.sessionId === undefined ? undefined : await continueSession(agent, begun, before.sessionId);
+  const session = continued ?? (await context.request<"session/new">("session/new", begun));
   const { sessionId } = session;
   let totalCost = continued ? (before.cost ?? 0) : 0;
   if (program.mode !== undefined) await chooseMode(context, session, program.mode);
   return {
-    async ask({ message, model }) {
+    async ask({ message, model, calls }) {
       const [option] = listOptions(session, "model");
       // A session that is continued has the model of its last turn.
       const ownModel = (continued && before.model) ?? option?.current;
@@ -68,22 +73,24 @@ export async function openAcpSession(
         }
       };
       listeners.add(listen);
-      const prompt = toPrompt(message, continued ? [] : history);
+      const isOutcome = continued !== undefined && knownCalls !== undefined;
+      const said = (isOutcome ? calls?.continueFrom(knownCalls) : undefined) ?? message;
+      const prompt = toPrompt(said, continued ? [] : history);
       const { stopReason } = await Promise.race([
-        context.request("session/prompt", { sessionId, prompt }),
+        context.request<"session/prompt">("session/prompt", { sessionId, prompt }),
         broken.promise,
       ]);
       // Updates before the answer are handled, each by its own task.
       await afterInput();
       listeners.delete(listen);
-      const { tokens, total, ...said } = transcript.finish();
-      requireWords(said.text, refused);
+      const { tokens, total, ...answer } = transcript.finish();
+      if (!calls?.isWaiting()) requireWords(answer.text, refused);
       const cost = total === undefined ? undefined : addCost(total);
       program.state = { ...program.state, sessionId, cost: totalCost, model: ownModel };
       return {
-        ...said,
+        ...answer,
         stopReason,
-        warnings: [...warnings, ...warnOfRefusals(refused)],
+        warnings: [...warnings, ...(callsUrl !== undefined && !canCall ? [NO_CALLS] : []), ...warnOfRefusals(refused)],
         ...(tokens !== undefined && { usage: { inputTokens: tokens } }),
         ...(cost !== undefined && { cost }),
       };
@@ -102,15 +109,17 @@ export async function openAcpSession(
   }
 }
 
+const NO_CALLS = "The agent takes no calls over HTTP: it was asked without them.";
+
 type Continued = Pick<NewSessionResponse, "modes" | "configOptions">;
 
 /** Undefined: the agent cannot, or no longer has it. */
 async function continueSession(
   { context, capabilities }: AcpAgent,
-  cwd: string,
+  begun: NewSessionRequest,
   sessionId: string,
 ): Promise<NewSessionResponse | undefined> {
-  const request = { sessionId, cwd, mcpServers: [] };
+  const request = { ...begun, sessionId };
   const ways: (() => Promise<Continued>)[] = [
     ...(capabilities.sessionCapabilities?.resume ? [() => context.request<Continued>("session/resume", request)] : []),
     ...(capabilities.loadSession ? [() => context.request<Continued>("session/load", request)] : []),

@@ -34,9 +34,10 @@ const AUTHENTICATION_REQUIRED = -32000;
 export function createAcp(options: ProgramOptions, context: ProgramContext): AgentDriver {
   const { name } = context;
   const secrets = Object.values(options.env ?? {});
-  const prepare = preparePrograms(options, context);
+  const prepare = preparePrograms(options, { ...context, kind: "acp" });
   return {
     name,
+    makesCalls: () => options.sandbox !== false,
     async run(turn, signal) {
       const model = requireModelId(name, turn.model);
       assertNotAborted(name, signal);

@@ -139,7 +139,7 @@ function toOpenAiOptions({ sessionKey }: AgentTurn): { openai: { store: false; p
 
 const DEFAULT_URLS = { openai: "https://api.openai.com/v1", anthropic: "https://api.anthropic.com/v1" };
 /** Servers with OpenAI's API often have the others too. */
-const API_FORMATS: Record<Kind, readonly ModelFormat[]> = {
+export const API_FORMATS: Record<Kind, readonly ModelFormat[]> = {
   openai: ["chat", "responses"],
   anthropic: ["messages"],
   "openai-compatible": ["chat", "responses", "messages"],

@@ -26,9 +26,10 @@ const EX_TEMPFAIL = 75;
 export function createCommand(options: ProgramOptions, context: ProgramContext): AgentDriver {
   const { name } = context;
   const secrets = Object.values(options.env ?? {});
-  const prepare = preparePrograms(options, context);
+  const prepare = preparePrograms(options, { ...context, kind: "command" });
   return {
     name,
+    makesCalls: () => options.sandbox !== false,
     async run(turn, signal) {
       const model = requireModelId(name, turn.model);
       assertNotAborted(name, signal);

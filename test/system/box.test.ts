@@ -11,7 +11,7 @@ import { createAcp } from "../../src/agents/acp.ts";
 import { CONFINEMENT, toBoxCommand } from "../../src/agents/workspace/box.ts";
 import { failureOf } from "../../src/contracts/harness.ts";
 import { turnOf } from "../../src/contracts/agent.ts";
-import type { ModelApi } from "../../src/core/ports/agent.ts";
+import type { ModelApi, OwnCalls } from "../../src/core/ports/agent.ts";
 
 const AGENT = path.join(import.meta.dirname, "obedient-agent.mjs");
 const KINDS = { acp: createAcp, command: createCommand };
@@ -133,6 +133,40 @@ describe.each(["acp", "command"] as const)("%s", (kind) => {
     const names: string[] = JSON.parse(text);
     const known = ["PATH", "HOME", "LANG", "OWN", "PWD"];
     expect(names.filter((name) => !name.startsWith("HOOKLINE_") && !known.includes(name))).toEqual([]);
+  });
+
+  test("its calls reach the service, also from a script of the repository, and only if there are some", async () => {
+    const made: object[] = [];
+    const calls: OwnCalls = {
+      tools: [],
+      isWaiting: () => made.length >= 3,
+      made: () => made.length,
+      continueFrom: (known) => `run: 'the outcome after ${known}'`,
+      addSources: (sources) => [...sources],
+      async execute({ name, arguments: args }) {
+        made.push([name, args]);
+        return { text: `answer ${made.length}`, isError: false };
+      },
+    };
+    const run = open(kind, { sandbox: true });
+    expect(await run("call('tickets__show', { id: 1 })", { calls })).toBe("answer 1");
+    const request = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "a" } });
+    const script = `fetch('http://127.0.0.1:8137/mcp', { method: 'POST', body: '${request}' }).then((r) => r.text()).then(console.log)`;
+    expect(await run(sh(`node -e "${script.replaceAll('"', '\\"')}"`), { calls })).toContain("answer 2");
+    expect(made).toEqual([
+      ["tickets__show", { id: 1 }],
+      ["a", {}],
+    ]);
+    expect(await run("call('b', {})")).toMatch(/^failed: /);
+    // The turn waits for a person, and goes on in its session.
+    const keep = `(${fs}.writeFileSync('/home/agent/word', 'heron'), await call('c', {}))`;
+    expect(await run(keep, { calls, runId: "one" })).toBe("answer 3");
+    const outcome = kind === "acp" ? "the outcome after 3" : "heron";
+    const read = `${fs}.readFileSync('/home/agent/word', 'utf8')`;
+    expect(await run(read, { calls: { ...calls, isWaiting: () => false }, runId: "one" })).toBe(outcome);
+    // Another run finds nothing of a turn that waited.
+    expect(await run(keep, { calls, runId: "two" })).toBe("answer 4");
+    expect(await run(read, { runId: "three" })).toBe("failed: ENOENT");
   });
 
   test("a host that is not listed is refused", async () => {

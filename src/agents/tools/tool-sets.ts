@@ -1,5 +1,4 @@
 import { toCommand } from "../../core/shared/text/command.ts";
-import { createHash } from "node:crypto";
 import { EventEmitter } from "node:events";
 import {
   compileOwnSchema,
@@ -9,7 +8,7 @@ import {
 } from "../../core/config/schema/tool-schema.ts";
 import type { ToolSetBlock } from "../../core/config/resolved-config.ts";
 import { DriverError } from "../../core/errors.ts";
-import { hashJson } from "../../core/shared/hash.ts";
+import { cutName, hashJson } from "../../core/shared/hash.ts";
 import { isObject, toObject } from "../../core/shared/json.ts";
 import { cutText, didYouMean, toOneLine, toolSetOf } from "../../core/shared/text/text.ts";
 import { withTimeout } from "../../core/shared/time.ts";
@@ -246,8 +245,5 @@ const MAX_MODEL_NAME = 64;
 
 /** The name of a call for a model: `tickets.show` → `tickets__show`. */
 function toModelName(fullName: string): string {
-  const name = fullName.replace(".", "__").replaceAll(/[^\w-]/g, "_");
-  if (name.length <= MAX_MODEL_NAME) return name;
-  const hash = createHash("sha256").update(fullName).digest("hex").slice(0, 8);
-  return `${name.slice(0, MAX_MODEL_NAME - hash.length - 1)}_${hash}`;
+  return cutName(fullName.replace(".", "__").replaceAll(/[^\w-]/g, "_"), MAX_MODEL_NAME, fullName);
 }

@@ -28,19 +28,22 @@ export interface HomeState {
   model?: string;
   /** The private sources of its turns. */
   sources?: string[];
+  /** Its last turn waits for a person: the run, and how many calls of it the agent knows. */
+  waiting?: { runId: string; calls: number };
 }
 
 /** Folders that turns use now, or that are being removed. */
 const busy = new Set<string>();
 
 /**
- * The home of a session, emptied if the session is new, or if its last turn did not end well: a file marks each turn until it has.
+ * The home of a session, emptied if the session is new, or if its last turn did not end well: a file marks each turn until it has. A turn that waited
+ * for a person goes on in what it left, which is nothing to another run.
  * `idleMs`: homes that nobody used for so long are removed.
  */
 export async function openHome(
   stateDir: string,
   sessionKey: string,
-  { isNew, idleMs }: { isNew: boolean; idleMs: number },
+  { runId, isNew, idleMs }: { runId: string; isNew: boolean; idleMs: number },
 ): Promise<Home> {
   const homes = path.join(stateDir, "homes");
   createFolder(homes, 0o700);
@@ -49,19 +52,25 @@ export async function openHome(
   await removeIdle(homes, idleMs);
   const marker = path.join(folder, "turn");
   const stateFile = path.join(folder, "state.json");
-  if (isNew || existsSync(marker)) await removeTree(folder);
+  const { waiting } = readState(stateFile);
+  const isForeign = waiting === undefined ? isNew : waiting.runId !== runId;
+  if (isForeign || existsSync(marker)) await removeTree(folder);
   for (const name of ["tmp", "work"]) await removeTree(path.join(folder, name));
   for (const name of ["home", "tmp", "work"]) createFolder(path.join(folder, name), 0o700);
   writeFileSync(marker, "");
   return {
     folder,
-    state: parseObject(orElse("", () => readFileSync(stateFile, "utf8"))),
+    state: readState(stateFile),
     keep(state) {
       writeFileSync(stateFile, JSON.stringify(state), { mode: 0o600 });
       rmSync(marker, { force: true });
     },
     close: () => void busy.delete(folder),
   };
+}
+
+function readState(file: string): HomeState {
+  return parseObject(orElse("", () => readFileSync(file, "utf8")));
 }
 
 async function removeIdle(homes: string, idleMs: number): Promise<void> {

@@ -3,7 +3,10 @@ import type { TokenUsage } from "../../core/ports/agent.ts";
 
 /** Reads along with the answer of a model, and tells what it used once it ends, also if it is cut off. */
 export interface UsageReader {
-  read(chunk: Uint8Array): void;
+  /** `isStream`: the answer consists of events, one a line. */
+  read(chunk: Uint8Array, isStream: boolean): void;
+  /** Of an answer that is still coming: an estimate. */
+  soFar(): TokenUsage;
   finish(): TokenUsage;
 }
 
@@ -11,14 +14,14 @@ export interface UsageReader {
 const MAX_TEXT = 16 * 1024 * 1024;
 const CHARACTERS_PER_TOKEN = 4;
 
-/** `isStream`: events, one a line. `requestLength`: in characters, for answers that do not say what they used. */
-export function readUsage({ isStream, requestLength }: { isStream: boolean; requestLength: number }): UsageReader {
+/** `requestLength`: in characters, for answers that do not say what they used. */
+export function readUsage(requestLength: number): UsageReader {
   const decoder = new TextDecoder();
   let rest = "";
   let length = 0;
   let found: TokenUsage = {};
   return {
-    read(chunk) {
+    read(chunk, isStream) {
       const text = decoder.decode(chunk, { stream: true });
       length += text.length;
       if (rest.length + text.length > MAX_TEXT) rest = "";
@@ -28,12 +31,17 @@ export function readUsage({ isStream, requestLength }: { isStream: boolean; requ
       rest = lines.pop() ?? "";
       for (const line of lines) if (line.startsWith("data:")) take(line.slice("data:".length));
     },
+    soFar,
     finish() {
-      if (!isStream) take(rest);
-      const { inputTokens = estimate(requestLength), outputTokens = estimate(length) } = found;
-      return { ...found, inputTokens, outputTokens };
+      take(rest);
+      return soFar();
     },
   };
+
+  function soFar(): TokenUsage {
+    const { inputTokens = estimate(requestLength), outputTokens = estimate(length) } = found;
+    return { ...found, inputTokens, outputTokens };
+  }
 
   function take(json: string): void {
     if (json.includes('"usage"') || json.includes('"input_tokens"'))
@@ -73,11 +81,21 @@ function toCount(value: unknown): number | undefined {
   return typeof value === "number" && Number.isFinite(value) && value >= 0 ? value : undefined;
 }
 
+const FIELDS = ["inputTokens", "outputTokens", "cachedInputTokens", "cacheWriteTokens"] as const;
+
 export function addUsage(sum: TokenUsage, usage: TokenUsage): TokenUsage {
-  const fields = ["inputTokens", "outputTokens", "cachedInputTokens", "cacheWriteTokens"] as const;
   return Object.fromEntries(
-    fields.flatMap((field) =>
+    FIELDS.flatMap((field) =>
       sum[field] === undefined && usage[field] === undefined ? [] : [[field, (sum[field] ?? 0) + (usage[field] ?? 0)]],
     ),
   );
+}
+
+/** Undefined if nothing is left. */
+export function subtractUsage(usage: TokenUsage, part: TokenUsage): TokenUsage | undefined {
+  const left = addUsage(
+    usage,
+    Object.fromEntries(FIELDS.flatMap((field) => (part[field] === undefined ? [] : [[field, -part[field]]]))),
+  );
+  return Object.values(left).some((count) => count > 0) ? left : undefined;
 }

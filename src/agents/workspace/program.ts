@@ -17,8 +17,8 @@ import { createTemporaryFolder } from "../../core/shared/system/temporary-folder
 import { toStartError } from "../errors.ts";
 import { BOX, findBox, locateProgram, RELAY_URL, toBoxCommand } from "./box.ts";
 import { type Home, type HomeState, openHome, watchRoom } from "./home.ts";
-import { findAgent } from "./known-agents.ts";
-import { type Relay, type RelayModel, startRelay } from "./relay.ts";
+import { findAgent, toSettings } from "./known-agents.ts";
+import { CALLS_PATH, type Relay, type RelayModel, startRelay } from "./relay.ts";
 import { checkSandbox, type Openings, sandboxSchema, toOpenings } from "./sandbox.ts";
 
 /** The options of a provider that runs a program: of `command` and of `acp`. */
@@ -65,11 +65,18 @@ export interface TurnProgram {
   cwd: string;
   /** The mode in which a known agent asks for no permission; only in a sandbox. */
   mode?: string;
+  /** Where it makes its calls; only in a sandbox. */
+  callsUrl?: string;
+  /** The agent's session waited for a person in this run, and knows so many of its calls. */
+  knownCalls?: number;
   /** The driver sets it, for the next turn of the session. */
   state: HomeState;
 }
 
 type Work = (program: TurnProgram, signal: AbortSignal) => Promise<AgentReply>;
+
+/** Over the protocol an agent is told of its calls; others find them in their variables and settings. */
+type ProgramKind = "acp" | "command";
 
 /** `model`: without the provider's name. */
 type ProgramTurn = AgentTurn & { model: string };
@@ -80,13 +87,17 @@ type ProgramTurn = AgentTurn & { model: string };
  */
 export function preparePrograms(
   options: ProgramOptions,
-  { name, baseDir, tempDir, stateDir, idleAfterMs = Infinity, modelApi }: ProgramContext,
+  { name, baseDir, tempDir, stateDir, idleAfterMs = Infinity, modelApi, kind }: ProgramContext & { kind: ProgramKind },
 ): (turn: ProgramTurn, signal: AbortSignal, work: Work) => Promise<AgentReply> {
   const openings = toOpenings(options.sandbox, baseDir);
   return async (turn, signal, work) => {
     createFolder(tempDir, 0o700);
     const folders = makeTurnFolders(tempDir);
-    const home = await openHome(stateDir, turn.sessionKey, { isNew: turn.history.length === 0, idleMs: idleAfterMs });
+    const { runId, sessionKey, history, calls } = turn;
+    const home = await openHome(stateDir, sessionKey, { runId, isNew: history.length === 0, idleMs: idleAfterMs });
+    const { waiting, ...before } = home.state;
+    const remembered = before.sources ?? [];
+    calls?.addSources(remembered);
     const ended = new AbortController();
     const cleanUp: (() => void)[] = [];
     try {
@@ -95,16 +106,21 @@ export function preparePrograms(
         ? await prepareBoxed(turn, openings, { folders, home, cleanUp })
         : { program: prepareOpen(turn, folders), relay: undefined };
       if (openings) cleanUp.push(watchRoom(home.folder, (error) => ended.abort(error)));
-      program.state = home.state;
+      program.state = before;
+      program.knownCalls = waiting?.calls;
       const reply = await work(program, AbortSignal.any([signal, ended.signal])).catch((error: unknown) => {
-        throw ended.signal.aborted ? ended.signal.reason : error;
+        if (ended.signal.aborted) throw ended.signal.reason;
+        // It was ended, since a person must decide first.
+        if (signal.aborted && calls?.isWaiting()) return { text: "" };
+        throw error;
       });
-      const sources = [...new Set([...(home.state.sources ?? []), ...(turn.sources ?? [])])];
-      home.keep({ ...program.state, sources });
+      const sources = calls?.addSources([]) ?? [...new Set([...remembered, ...(turn.sources ?? [])])];
+      home.keep({ ...program.state, sources, ...(calls?.isWaiting() && { waiting: { runId, calls: calls.made() } }) });
+      const usage = relay?.takeUsage();
       return {
         ...reply,
         ...(sources.length > 0 && { sources }),
-        ...(relay?.usage() && { usage: relay.usage(), model: openings?.model }),
+        ...(relay?.usage() && { usage, model: openings?.model }),
       };
     } catch (error) {
       // An error of the system: there is no such program, or no room for its files.
@@ -138,10 +154,17 @@ export function preparePrograms(
     });
     const agent = findAgent(options.command);
     const asked = model === undefined ? undefined : toRelayModel(model, turn);
+    const { calls } = turn;
     const relay =
-      asked || hosts ? await startRelay(folders.turn, { model: asked, hosts: hosts && { names: hosts } }) : undefined;
+      asked || hosts || calls
+        ? await startRelay(folders.turn, { model: asked, calls, hosts: hosts && { names: hosts } })
+        : undefined;
     if (relay) cleanUp.push(relay.close);
-    const agentModel = asked && { id: asked.id, formats: asked.api.formats };
+    const callsUrl = calls && RELAY_URL + CALLS_PATH;
+    const settings = toSettings(agent, {
+      model: asked && { id: asked.id, formats: asked.api.formats },
+      callsUrl: kind === "command" ? callsUrl : undefined,
+    });
     const isWorkReadOnly = options.cwd !== undefined;
     const command = toBoxCommand(
       {
@@ -156,7 +179,7 @@ export function preparePrograms(
         readable: new Map([...read.map((file): [string, string] => [file, file]), ...located.readable]),
         command: located.command,
         relay: relay?.socket,
-        homeFiles: agentModel && agent.files?.(agentModel),
+        homeFiles: settings.files,
       },
       box.bwrap,
     );
@@ -165,12 +188,12 @@ export function preparePrograms(
       HOME: BOX.home,
       LANG: process.env["LANG"] ?? "C.UTF-8",
       ...(hosts && PROXY),
-      ...agent.variables,
-      ...(agentModel && agent.modelVariables?.(agentModel)),
+      ...settings.variables,
       ...options.env,
       ...toTurnVariables(turn, path.join(BOX.files, "history.json")),
     };
-    const program = { process: { command, cwd: "/", env }, isBoxed: true, cwd: BOX.work, mode: agent.mode, state: {} };
+    const { mode } = agent;
+    const program = { process: { command, cwd: "/", env }, isBoxed: true, cwd: BOX.work, mode, callsUrl, state: {} };
     return { program, relay };
   }
 
@@ -181,7 +204,7 @@ export function preparePrograms(
       const message = `${name} cannot run: ${provider} has no API that it could ask (agents.providers.${name}.sandbox.model).`;
       throw new DriverError(message, { retryable: false });
     }
-    return { api, id: id.join("/"), isSpent: (usage) => isSpent?.(model, usage) ?? false };
+    return { api, name: model, id: id.join("/"), isSpent: (usage) => isSpent?.(model, usage) ?? false };
   }
 }
 

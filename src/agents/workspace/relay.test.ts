@@ -3,8 +3,8 @@ import { createServer, request, type IncomingHttpHeaders, type Server } from "no
 import { type AddressInfo, connect, createServer as createTcpServer } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import type { ModelApi } from "../../core/ports/agent.ts";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import type { CallAnswer, ModelApi, OwnCall, OwnCalls } from "../../core/ports/agent.ts";
 import { anthropic, openai, openaiCompatible } from "../ai-sdk.ts";
 import { type Relay, type RelayOptions, startRelay } from "./relay.ts";
 
@@ -20,10 +20,15 @@ interface Asked {
 /** A provider, and what it was asked. */
 let provider: Server;
 let asked: Asked[] = [];
-let answer = { status: 200, type: "application/json", text: "{}" };
+let answer: { status: number; type: string; text: string; held?: Promise<void> };
 let folder: string;
 let relay: Relay;
+let lastModel: { api: ModelApi };
 
+beforeEach(() => {
+  asked = [];
+  answer = { status: 200, type: "application/json", text: "{}" };
+});
 beforeAll(async () => {
   folder = mkdtempSync(path.join(tmpdir(), "hookline-relay-"));
   provider = createServer((incoming, response) => {
@@ -32,16 +37,14 @@ beforeAll(async () => {
     incoming.on("end", () => {
       const text = Buffer.concat(chunks).toString();
       asked.push({ url: incoming.url ?? "", headers: incoming.headers, body: text ? JSON.parse(text) : {} });
-      response.writeHead(answer.status, { "content-type": answer.type, "set-cookie": "a=b" }).end(answer.text);
+      const { status, type, text: content, held } = answer;
+      const send = () => response.writeHead(status, { "content-type": type, "set-cookie": "a=b" }).end(content);
+      void Promise.resolve(held).then(send);
     });
   });
   await new Promise<void>((resolve) => provider.listen(0, "127.0.0.1", resolve));
 });
-afterEach(() => {
-  relay.close();
-  asked = [];
-  answer = { status: 200, type: "application/json", text: "{}" };
-});
+afterEach(() => relay.close());
 afterAll(() => {
   provider.close();
   rmSync(folder, { recursive: true });
@@ -186,6 +189,18 @@ describe.runIf(isLinux)("the model", () => {
     expect(asked).toHaveLength(1);
   });
 
+  test("requests that are not answered yet count", async () => {
+    await open({ kind: "openai", isSpent: ({ inputTokens = 0 }) => inputTokens >= 1000 });
+    const gate = Promise.withResolvers<void>();
+    answer.held = gate.promise;
+    const first = post("responses", { input: "x".repeat(4000) });
+    await expect.poll(() => asked.length).toBe(1);
+    expect((await post("responses", {})).status).toBe(429);
+    gate.resolve();
+    expect((await first).status).toBe(200);
+    expect(asked).toHaveLength(1);
+  });
+
   test.each([
     [401, `{"error":"Incorrect API key: ${KEY}"}`, 401],
     [400, `{"error":"bad ${KEY}"}`, 400],
@@ -206,6 +221,113 @@ describe.runIf(isLinux)("the model", () => {
   ])("a body that cannot be read is refused: %i", async (status, headers, body) => {
     await open({ kind: "openai" });
     expect((await send("POST", "/model/v1/responses", body, headers)).status).toBe(status);
+  });
+});
+
+describe.runIf(isLinux)("the calls of the turn", () => {
+  const TOOL = { name: "tickets__show", description: "One ticket.", inputSchema: { type: "object" } };
+  let made: OwnCall[];
+  let isGone: Promise<void>;
+
+  async function openCalls(execute: (call: OwnCall) => Promise<CallAnswer>): Promise<void> {
+    made = [];
+    const gone = Promise.withResolvers<void>();
+    isGone = gone.promise;
+    const calls: OwnCalls = {
+      tools: [TOOL],
+      isWaiting: () => false,
+      made: () => 0,
+      continueFrom: () => "",
+      addSources: (sources) => [...sources],
+      execute(call, signal) {
+        made.push(call);
+        signal.addEventListener("abort", () => gone.resolve());
+        return execute(call);
+      },
+    };
+    relay = await startRelay(folder, { calls });
+  }
+
+  const rpc = async (body: unknown): Promise<{ status: number; body: unknown }> => {
+    const { status, text } = await send("POST", "/mcp", JSON.stringify(body));
+    return { status, body: text === "" ? undefined : JSON.parse(text) };
+  };
+
+  test.each([
+    [
+      "initialize",
+      { protocolVersion: "2025-03-26" },
+      { result: { protocolVersion: "2025-03-26", capabilities: { tools: {} } } },
+    ],
+    ["initialize", { protocolVersion: "2999-01-01" }, { result: { protocolVersion: "2025-06-18" } }],
+    ["ping", undefined, { result: {} }],
+    ["tools/list", {}, { result: { tools: [TOOL] } }],
+    [
+      "tools/call",
+      { name: "tickets__show", arguments: { id: 1 } },
+      { result: { content: [{ type: "text", text: "one" }], isError: false } },
+    ],
+    ["tools/call", { name: "tickets__show" }, { result: { isError: false } }],
+    ["tools/call", { name: 1 }, { error: { code: -32602 } }],
+    ["tools/call", { name: "a", arguments: [1] }, { error: { code: -32602 } }],
+    ["resources/list", {}, { error: { code: -32601 } }],
+    ["sampling/createMessage", {}, { error: { code: -32601 } }],
+  ])("%s %j", async (method, params, answered) => {
+    await openCalls(async () => ({ text: "one", isError: false }));
+    expect(await rpc({ jsonrpc: "2.0", id: 7, method, params })).toMatchObject({
+      status: 200,
+      body: { jsonrpc: "2.0", id: 7, ...answered },
+    });
+    expect(made).toHaveLength("result" in answered && method === "tools/call" ? 1 : 0);
+  });
+
+  test.each([
+    ["a notification", "POST", { jsonrpc: "2.0", method: "notifications/initialized" }, 202],
+    ["a call without an id", "POST", { jsonrpc: "2.0", method: "tools/call", params: { name: "tickets__show" } }, 202],
+    ["an answer", "POST", { jsonrpc: "2.0", id: 1, result: {} }, 202],
+    ["a list", "POST", [{ jsonrpc: "2.0", id: 1, method: "ping" }], 400],
+    ["a stream", "GET", undefined, 405],
+    ["the end of a session", "DELETE", undefined, 405],
+    ["an id that is an object", "POST", { jsonrpc: "2.0", id: {}, method: "ping" }, 200],
+    ["what is too large", "POST", { jsonrpc: "2.0", id: 1, method: "ping", params: "x".repeat(1_100_000) }, 413],
+  ])("%s", async (_name, method, body, status) => {
+    await openCalls(async () => ({ text: "one", isError: false }));
+    expect(await send(method, "/mcp", body && JSON.stringify(body))).toMatchObject({ status });
+    expect(made).toEqual([]);
+  });
+
+  test("a caller that is gone is known", async () => {
+    await openCalls(() => new Promise(() => {}));
+    const sent = request({ socketPath: relay.socket, method: "POST", path: "/mcp", agent: false });
+    sent.on("error", () => {});
+    sent.end(JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "tickets__show" } }));
+    await expect.poll(() => made.length).toBe(1);
+    sent.destroy();
+    await isGone;
+  });
+
+  test("each call has the tokens since the one before it, with the model that used them", async () => {
+    await open({ kind: "openai-compatible" });
+    relay.close();
+    const { api } = lastModel;
+    const seen: OwnCall[] = [];
+    const calls = { tools: [], execute: async (call: OwnCall) => (seen.push(call), { text: "", isError: false }) };
+    relay = await startRelay(folder, {
+      model: { api, name: "own/tiny", id: "tiny", isSpent: () => false },
+      calls: calls as unknown as OwnCalls,
+    });
+    answer = { ...answer, text: `{"usage":{"prompt_tokens":5,"completion_tokens":2}}` };
+    for (const requests of [2, 0, 1]) {
+      for (let count = 0; count < requests; count += 1) await post("chat/completions", {});
+      await rpc({ jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "a" } });
+    }
+    expect(seen).toMatchObject([
+      { usage: { inputTokens: 10, outputTokens: 4 }, usedBy: "own/tiny" },
+      { usage: undefined },
+      { usage: { inputTokens: 5, outputTokens: 2 } },
+    ]);
+    expect(relay.takeUsage()).toBeUndefined();
+    expect(relay.usage()).toEqual({ inputTokens: 15, outputTokens: 6 });
   });
 });
 
@@ -256,7 +378,8 @@ async function open({ kind, isSpent = () => false }: { kind: string } & Partial<
   const options = { apiKey: KEY, baseUrl: `http://127.0.0.1:${port}/v1` };
   const driver = await drivers[kind as keyof typeof drivers].create(options, { name: "own" } as never);
   const api: ModelApi = driver.modelApi!;
-  relay = await startRelay(folder, { model: { api, id: "tiny", isSpent } });
+  lastModel = { api };
+  relay = await startRelay(folder, { model: { api, name: "own/tiny", id: "tiny", isSpent } });
 }
 
 interface Answered {

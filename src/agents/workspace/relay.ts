@@ -5,21 +5,26 @@ import path from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { messageOf } from "../../core/errors.ts";
-import type { ModelApi, ModelFormat, TokenUsage } from "../../core/ports/agent.ts";
+import type { ModelApi, ModelFormat, OwnCalls, TokenUsage } from "../../core/ports/agent.ts";
 import { isObject, parseJson } from "../../core/shared/json.ts";
+import { answerMessage } from "./call-server.ts";
 import { openHosts, type HostsOptions } from "./hosts.ts";
 import { prepareModelRequest, RefusedRequest } from "./model-request.ts";
-import { addUsage, readUsage } from "./model-usage.ts";
+import { addUsage, readUsage, subtractUsage, type UsageReader } from "./model-usage.ts";
 
 export interface RelayOptions {
   /** The model that the agent may ask. Absent: none. */
   model?: RelayModel;
+  /** The calls that the agent may make. Absent: none. */
+  calls?: OwnCalls;
   /** Where the agent may connect, as `name` or `name:port`. Absent: nowhere. */
   hosts?: HostsOptions;
 }
 
 export interface RelayModel {
   api: ModelApi;
+  /** As the configuration names it. */
+  name: string;
   /** The model of the provider. */
   id: string;
   /** Whether the turn has used up its budget. */
@@ -31,11 +36,14 @@ export interface Relay {
   socket: string;
   /** The tokens of the turn so far; undefined if it asked no model. */
   usage(): TokenUsage | undefined;
+  /** Those since this was last asked. */
+  takeUsage(): TokenUsage | undefined;
   /** Ends every connection. */
   close(): void;
 }
 
 const MAX_BODY_BYTES = 32 * 1024 * 1024;
+const MAX_MESSAGE_BYTES = 1024 * 1024;
 const MAX_ERROR_BYTES = 64 * 1024;
 
 /** Requests that are forwarded, by method and path. */
@@ -47,16 +55,22 @@ const ROUTES: Record<string, { path: string; format?: ModelFormat }> = {
   "GET /model/v1/models": { path: "models" },
 };
 
+/** The calls of the turn, by the Model Context Protocol. */
+export const CALLS_PATH = "/mcp";
+
 /** Headers of a request that say what its body means, and of an answer what to do with it. */
 const REQUEST_HEADERS = ["accept", "anthropic-version", "anthropic-beta"];
 const RESPONSE_HEADERS = ["content-type", "retry-after", "retry-after-ms", "request-id", "x-request-id"];
 
 /**
- * The only way out of a box: the model of its provider, whose key it adds, and the hosts of the configuration. It serves one turn.
+ * The only way out of a box: the model of its provider, whose key it adds, the calls of the turn, and the hosts of the configuration. It serves one turn.
  * `folder`: where its socket is made.
  */
-export async function startRelay(folder: string, { model, hosts }: RelayOptions): Promise<Relay> {
+export async function startRelay(folder: string, { model, calls, hosts }: RelayOptions): Promise<Relay> {
+  let taken: TokenUsage = {};
   let usage: TokenUsage | undefined;
+  /** Of answers that are still coming. */
+  const open = new Set<UsageReader>();
   const connections = new Set<Socket>();
   const ended = new AbortController();
   const server = createServer({ requestTimeout: 0 }, (request, response) => {
@@ -77,6 +91,7 @@ export async function startRelay(folder: string, { model, hosts }: RelayOptions)
   return {
     socket: path.join(folder, "relay"),
     usage: () => usage,
+    takeUsage,
     close() {
       ended.abort();
       server.close(() => closeSync(descriptor));
@@ -87,6 +102,7 @@ export async function startRelay(folder: string, { model, hosts }: RelayOptions)
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { method = "", url = "" } = request;
     const [target = ""] = url.split("?", 1);
+    if (target === CALLS_PATH && calls) return answerCalls(calls, request, response);
     const route = ROUTES[`${method} ${target}`];
     if (!route || !model) throw new RefusedRequest("This is not offered here.", 404);
     const { format } = route;
@@ -95,34 +111,58 @@ export async function startRelay(folder: string, { model, hosts }: RelayOptions)
       const spoken = api.formats.join(", ");
       throw new RefusedRequest(`${api.name} does not speak this format. It speaks: ${spoken}.`, 404);
     }
-    if (model.isSpent(usage ?? {})) throw new RefusedRequest("The turn has spent agents.budget.perRun.", 429);
-    const body = format && JSON.stringify(prepareModelRequest(await readBody(request), { format, model: id }));
-    const gone = new AbortController();
-    response.once("close", () => gone.abort());
-    const answered = await api.send(route.path, {
-      method,
-      headers: pickHeaders((name) => request.headers[name], REQUEST_HEADERS),
-      body,
-      signal: AbortSignal.any([gone.signal, ended.signal]),
-    });
-    if (!answered.ok) return passRefusal(answered, response);
-    response.writeHead(
-      answered.status,
-      pickHeaders((name) => answered.headers.get(name), RESPONSE_HEADERS),
-    );
-    await passAnswer(answered, response, body?.length);
+    const written = format && (await readBody(request));
+    // Nothing is awaited between here and the reader below, so that requests at the same time see each other.
+    const spent = [...open].reduce((sum, reader) => addUsage(sum, reader.soFar()), usage ?? {});
+    if (model.isSpent(spent)) throw new RefusedRequest("The turn has spent agents.budget.perRun.", 429);
+    const body = written && format && JSON.stringify(prepareModelRequest(written, { format, model: id }));
+    const reader = body === undefined ? undefined : readUsage(body.length);
+    if (reader) open.add(reader);
+    try {
+      const answered = await api.send(route.path, {
+        method,
+        headers: pickHeaders((name) => request.headers[name], REQUEST_HEADERS),
+        body,
+        signal: AbortSignal.any([toGone(response), ended.signal]),
+      });
+      if (!answered.ok) return await passRefusal(answered, response);
+      response.writeHead(
+        answered.status,
+        pickHeaders((name) => answered.headers.get(name), RESPONSE_HEADERS),
+      );
+      await passAnswer(answered, response, reader);
+    } finally {
+      if (reader) open.delete(reader);
+    }
   }
 
-  /** `requestLength`: of a request that is counted. */
-  async function passAnswer(answered: Response, response: ServerResponse, requestLength?: number): Promise<void> {
+  function takeUsage(): TokenUsage | undefined {
+    const since = usage && subtractUsage(usage, taken);
+    taken = usage ?? {};
+    return since;
+  }
+
+  /** Without a session: the calls are those of this turn. */
+  async function answerCalls(offered: OwnCalls, request: IncomingMessage, response: ServerResponse): Promise<void> {
+    if (request.method !== "POST") return void response.writeHead(405, { allow: "POST" }).end();
+    const message = await readBody(request, MAX_MESSAGE_BYTES);
+    const counted: OwnCalls = {
+      ...offered,
+      execute: (call, gone) => offered.execute({ ...call, usage: takeUsage(), usedBy: model?.name }, gone),
+    };
+    const answered = await answerMessage(message, counted, AbortSignal.any([toGone(response), ended.signal]));
+    if (answered === undefined) return void response.writeHead(202).end();
+    response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(answered));
+  }
+
+  async function passAnswer(answered: Response, response: ServerResponse, reader?: UsageReader): Promise<void> {
     const isStream = answered.headers.get("content-type")?.includes("event-stream") === true;
-    const reader = readUsage({ isStream, requestLength: requestLength ?? 0 });
     try {
       await pipeline(
         Readable.from(answered.body ?? []),
         async function* (chunks: AsyncIterable<Uint8Array>) {
           for await (const chunk of chunks) {
-            reader.read(chunk);
+            reader?.read(chunk, isStream);
             yield chunk;
           }
         },
@@ -132,7 +172,7 @@ export async function startRelay(folder: string, { model, hosts }: RelayOptions)
       // The agent has gone, or the provider has. What was said until then counts.
       response.destroy();
     } finally {
-      if (requestLength !== undefined) usage = addUsage(usage ?? {}, reader.finish());
+      if (reader) usage = addUsage(usage ?? {}, reader.finish());
     }
   }
 
@@ -149,7 +189,16 @@ export async function startRelay(folder: string, { model, hosts }: RelayOptions)
   }
 }
 
-async function readBody(request: IncomingMessage): Promise<Record<string, unknown>> {
+/** Aborts if the answer cannot be sent as a whole. */
+function toGone(response: ServerResponse): AbortSignal {
+  const gone = new AbortController();
+  response.once("close", () => {
+    if (!response.writableFinished) gone.abort();
+  });
+  return gone.signal;
+}
+
+async function readBody(request: IncomingMessage, maxBytes = MAX_BODY_BYTES): Promise<Record<string, unknown>> {
   const encoding = request.headers["content-encoding"] ?? "identity";
   if (encoding !== "identity") throw new RefusedRequest("The body must not be compressed.", 415);
   const body: AsyncIterable<Buffer> = request;
@@ -157,7 +206,7 @@ async function readBody(request: IncomingMessage): Promise<Record<string, unknow
   let bytes = 0;
   for await (const chunk of body) {
     bytes += chunk.length;
-    if (bytes > MAX_BODY_BYTES) throw new RefusedRequest(`The body has over ${MAX_BODY_BYTES} bytes.`, 413);
+    if (bytes > maxBytes) throw new RefusedRequest(`The body has over ${maxBytes} bytes.`, 413);
     chunks.push(chunk);
   }
   const written = parseJson(Buffer.concat(chunks).toString("utf8"));

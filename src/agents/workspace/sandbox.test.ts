@@ -75,6 +75,24 @@ test.runIf(isLinux).each([
   expect(await check("other/x")).toEqual([]);
 });
 
+test.runIf(isLinux).each([
+  ["claude", "openai", "anthropic or openai-compatible"],
+  ["codex", "anthropic", "openai or openai-compatible"],
+  ["qwen", "anthropic", "openai or openai-compatible"],
+  ["qwen", "openai", undefined],
+  ["claude", "openai-compatible", undefined],
+  ["opencode", "anthropic", undefined],
+])("its model speaks the format of the agent: %s with %s", async (program, kind, kinds) => {
+  const api = { kind, baseUrl: "http://127.0.0.1:1/v1" };
+  const block = { kind: "command", command: [path.join(folder, "new", program)], sandbox: { model: "api/x" } };
+  const problems = await problemsOf(block, { api });
+  expect(problems).toEqual(
+    kinds === undefined
+      ? []
+      : [expect.stringMatching(new RegExp(`^agents.providers.coder.sandbox.model: ${program} .*of kind ${kinds}\\.$`))],
+  );
+});
+
 test.runIf(isLinux).each(["https://example.com", "example.com:0", "*.example.com", "", "a b", "example.com:70000"])(
   "a host is a name, and a port: %s",
   async (host) => {

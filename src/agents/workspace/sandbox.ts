@@ -4,6 +4,9 @@ import type { CheckContext, OptionProblem } from "../../core/ports/driver.ts";
 import { listFound } from "../../core/shared/found.ts";
 import { NON_BLANK, objectSchema } from "../../core/shared/json.ts";
 import { resolveCommand } from "../../core/shared/system/child-process.ts";
+import type { ModelFormat } from "../../core/ports/agent.ts";
+import { API_FORMATS } from "../ai-sdk.ts";
+import { findAgent } from "./known-agents.ts";
 import { findBox, overlaps, toFileArgument } from "./box.ts";
 import { HOST_NAME } from "./hosts.ts";
 
@@ -54,6 +57,16 @@ export function toOpenings(sandbox: SandboxOptions | undefined, baseDir: string)
   return { model, hosts, read: read.map((file) => path.resolve(baseDir, file)) };
 }
 
+/** An agent asks its model in one format. `kind`: of the model's provider. */
+function checkFormat(command: readonly string[], kind: string | undefined): OptionProblem | false {
+  const { format } = findAgent(command);
+  const speaks = new Map<string | undefined, readonly ModelFormat[]>(Object.entries(API_FORMATS));
+  if (!format || speaks.get(kind)?.includes(format) !== false) return false;
+  const kinds = [...speaks].flatMap(([name = "", formats]) => (formats.includes(format) ? [name] : []));
+  const message = `${path.basename(command[0] ?? "")} asks its model in the format "${format}", which a provider of kind "${kind}" does not speak. Name a model of kind ${kinds.join(" or ")}.`;
+  return { key: "sandbox.model", message };
+}
+
 interface CheckedOptions {
   command: readonly string[];
   cwd?: string;
@@ -65,7 +78,10 @@ const REQUIRED =
   "Write true or false. true: the program writes its own folders only. false: what outside text makes it do, it does as this service's user.";
 
 /** A sandbox is written, can be made on this machine, and shows nothing of the service. */
-export function checkSandbox(options: CheckedOptions, { baseDir, ownPaths = [] }: CheckContext): OptionProblem[] {
+export function checkSandbox(
+  options: CheckedOptions,
+  { baseDir, ownPaths = [], kindOf }: CheckContext,
+): OptionProblem[] {
   const { sandbox, command, cwd } = options;
   if (sandbox === undefined) return [{ key: "sandbox", message: REQUIRED }];
   const openings = toOpenings(sandbox, baseDir);
@@ -82,6 +98,7 @@ export function checkSandbox(options: CheckedOptions, { baseDir, ownPaths = [] }
   ];
   return listFound<OptionProblem>(
     "problem" in box && { key: "sandbox", message: box.problem },
+    checkFormat(command, kindOf?.(openings.model?.split("/", 1)[0] ?? "")),
     shown.flatMap(([key, file]) =>
       file !== undefined && ownPaths.some((own) => overlaps(own, file))
         ? [{ key, message: `${file} holds the state or the configuration of this service. Name another.` }]

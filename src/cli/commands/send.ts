@@ -17,6 +17,7 @@ import { isRequest } from "../../core/shared/words.ts";
 import { toBearer } from "../../core/shared/secret.ts";
 import { toTempDir } from "../../core/shared/system/temporary-folder.ts";
 import { silentLog, toPrintable } from "../../core/telemetry/log.ts";
+import { describeReach } from "./agents.ts";
 import { addPair, addServiceOptions, EXIT_CODES, type ServiceFlags, UsageError } from "../command.ts";
 import { loadServiceConfig, parseJsonOrText, readInput } from "../context.ts";
 import { formatEvent, toExcerpt } from "../format.ts";
@@ -83,7 +84,7 @@ async function send(hook: string, named: string | undefined, flags: SendFlags, i
   const guess = status === 404 ? didYouMean(hook, listHooks(read)) : "";
   if (guess !== "") printError(io, `There is no hook "${hook}"${guess}`);
   if (event) print(io, "", ...formatEvent(event, { maxPayloadLines: 0 }));
-  else if (response.ok && eventId) print(io, ...describeNext(eventId, toObject(answer)));
+  else if (response.ok && eventId) print(io, ...describeNext(eventId, toObject(answer)), ...describeAgents(hook, read));
 }
 
 /** Posts the named file, or a sample, as the sender of the hook. */
@@ -131,6 +132,13 @@ function describeNext(eventId: string, answer: Record<string, unknown>): string[
 }
 
 const MAX_STARTS = 3;
+
+/** For each agent that the hook may start and that is a program: what reaches it. */
+function describeAgents(hook: string, read: Loaded): string[] {
+  const { agents, hooks } = read.config;
+  const turns = hook === "agent" ? [{ grants: hooks.agent.grants }] : findMappings(hook, read);
+  return describeReach(turns, agents).map((line) => style("dim", line));
+}
 
 function findSample(
   hook: string,

@@ -8,11 +8,12 @@ import { didYouMean, trimSlashes } from "../../core/shared/text/text.ts";
 import { toScheduleId } from "../../core/types.ts";
 import { ConfigError } from "../../core/errors.ts";
 import { resolveRequest } from "../../core/mapping/resolve-request.ts";
-import { runTrial, type Trial } from "../../operator/trial.ts";
+import { type ActionView, type AgentActionView, runTrial, type Trial } from "../../operator/trial.ts";
 import type { ModuleCost } from "../../core/transforms/runner.ts";
 import { buildRuntime } from "../../service/runtime/build.ts";
 import { createWatcher } from "../../service/runtime/watch.ts";
 import { createLog, toPrintable } from "../../core/telemetry/log.ts";
+import { describeReach } from "./agents.ts";
 import { addConfigOptions, addPair, type ConfigFlags, EXIT_CODES, UsageError } from "../command.ts";
 import { loadConfig, locateAnyConfig, locateTransforms, readPayload, withSandbox } from "../context.ts";
 import { formatActions, formatLog, formatModule } from "../format.ts";
@@ -46,10 +47,15 @@ async function tryHook(hook: string, payloadFile: string | undefined, flags: Try
     });
     const used = runtime.mappings.mappings.find(({ source }) => source.id === trial.mapping)?.bundle?.spec.file;
     const module = runtime.modules.find(({ file }) => file === used);
-    if (io.stdout.isTTY && !flags.json) print(io, ...formatTrial(hook, trial, module));
-    else printTrialJson({ ...trial, module }, io);
+    const agents = trial.ok ? describeReach(trial.actions.filter(isTurn), runtime.config.agents) : [];
+    if (io.stdout.isTTY && !flags.json) print(io, ...formatTrial(hook, trial, module), ...agents);
+    else printTrialJson({ ...trial, ...(agents.length > 0 && { agents }), module }, io);
     if (!trial.ok) io.exitCode = EXIT_CODES.failed;
   });
+}
+
+function isTurn(action: ActionView): action is AgentActionView {
+  return action.kind === "agent";
 }
 
 /** The body that the event of a schedule would have now. */
@@ -63,7 +69,10 @@ function toScheduled(hook: string, { config: { hooks } }: Runtime): object {
 }
 
 /** The result goes to standard output, what is for a person to standard error. */
-function printTrialJson({ log, ...trial }: Trial & { module: ModuleCost | undefined }, io: CliIo): void {
+function printTrialJson(
+  { log, ...trial }: Trial & { module: ModuleCost | undefined; agents?: string[] },
+  io: CliIo,
+): void {
   printError(io, ...formatLog(log));
   if (!trial.ok && trial.detail) printError(io, toPrintable(trial.detail));
   printJson(io, trial);

@@ -17,6 +17,7 @@ import { toPrintable } from "../../core/telemetry/log.ts";
 import { toScheduleHook } from "../../core/types.ts";
 import type { TransformRunner } from "../../core/transforms/runner.ts";
 import { describeError } from "../command.ts";
+import { type AgentsConfig, describeReach } from "../commands/agents.ts";
 import { formatActions, formatDiff, formatLog } from "../format.ts";
 import { type CliIo, print, printJsonLine, style } from "../io.ts";
 import {
@@ -55,6 +56,8 @@ export async function runAllSamples(options: SuiteOptions): Promise<number> {
     try {
       const runtime = await buildSamples(set, { ...options, env: io.env });
       for (const sample of set.samples) await run(set, sample, runtime);
+      const turns = runtime.mappings.mappings.map(({ source }) => source.mapping);
+      show(...describeReach(turns, readAgents(options)).map((line) => `  ${style("dim", line)}`));
     } catch (error) {
       fail(set, set.name, "it cannot be loaded", error, Math.max(1, set.samples.length));
     }
@@ -101,6 +104,15 @@ export async function buildSamples(
     if (!(error instanceof ConfigError)) throw error;
     throw new ConfigError(error.problems.map((problem) => toMappingProblem(problem, set.mappingFile)));
   }
+}
+
+/** The agents of the configuration around the samples, as they are written. */
+function readAgents({ config, io }: SuiteOptions): AgentsConfig {
+  const files = config === undefined ? [] : readTarget(config, io.env).files.map(({ written }) => written);
+  const models = files.flatMap((written) => toText(readPath(written, ["agents", "defaults", "model"])) || []);
+  const providers = files.flatMap((written) => Object.entries(toObject(readPath(written, ["agents", "providers"]))));
+  const blocks = providers.map(([name, block]): [string, AgentsConfig["providers"][string]] => [name, toObject(block)]);
+  return { model: models[0], providers: Object.fromEntries(blocks) };
 }
 
 interface MappingSourceOptions {

@@ -5,6 +5,7 @@ import type {
   HistoryEntry,
   CallOutcome,
   Exchange,
+  OwnCalls,
   RequestedCall,
 } from "../ports/agent.ts";
 import { neutralize, toPrompt } from "../boundary/boundary.ts";
@@ -15,6 +16,8 @@ import type { Step } from "../journal/journal.ts";
 export interface Question extends Omit<AgentTurn, "exchanges"> {
   /** Answers that asked for calls, and their results, oldest first. */
   past?: readonly PastExchange[];
+  /** For an agent that calls by itself. */
+  openCalls?(model: string | undefined): OwnCalls;
 }
 
 export interface Answer extends AgentReply {
@@ -108,16 +111,20 @@ async function askWithLess(turn: Question, agent: AgentDriver, signal: AbortSign
 }
 
 /** Only a model continues from its own answers. Another one is given what was said since as plain text. */
-function toTurn({ past = [], tools, ...turn }: Question, agent: AgentDriver): AgentTurn {
+function toTurn({ past = [], tools, openCalls, ...turn }: Question, agent: AgentDriver): AgentTurn {
   const canCall = tools !== undefined && agent.canCall?.(turn.model) === true;
-  const own = canCall ? past.slice(past.findLastIndex(({ asked }) => asked !== turn.model) + 1) : [];
+  const isForeign = ({ asked, turn: own }: PastExchange): boolean => asked !== turn.model || own !== undefined;
+  const own = canCall ? past.slice(past.findLastIndex(isForeign) + 1) : [];
   const message = turn.message + toPlainText(past.slice(0, past.length - own.length));
-  if (!canCall) return { ...turn, message };
+  if (!canCall) {
+    const calls = tools && agent.makesCalls?.(turn.model) === true ? openCalls?.(turn.model) : undefined;
+    return { ...turn, message, ...(calls && { calls }) };
+  }
   return { ...turn, message, tools, exchanges: own.map(({ answer, results }) => ({ answer, results })) };
 }
 
 function warnOfTools({ model = "The agent", tools }: Question, asked: AgentTurn): string[] {
-  return tools && !asked.tools ? [`${model} cannot call tools: it was asked without them.`] : [];
+  return tools && !asked.tools && !asked.calls ? [`${model} cannot call tools: it was asked without them.`] : [];
 }
 
 /** Begins with a question: a model handles an answer without one badly. */
@@ -135,16 +142,19 @@ export interface PastExchange extends Exchange {
   /** The model that answered, as the configuration names it. */
   asked: string | undefined;
   calls: RequestedCall[];
+  /** Of an agent that calls by itself: its turn in the run. */
+  turn?: number;
   /** Which of them the rules have refused, in the order of the calls. */
   refused: boolean[];
 }
 
 /** An answer with the results of its calls, as the model is given them. */
 export function toExchange({ answer }: Step, results: Step[]): PastExchange {
-  const { asked, calls = [], content } = answer ?? {};
+  const { asked, calls = [], turn, content } = answer ?? {};
   return {
     asked,
     calls,
+    turn,
     refused: calls.map((_, index) => results[index]?.refused === true),
     answer: content,
     results: calls.map((call, index) => toOutcome(call, results[index])),
@@ -157,7 +167,7 @@ function toOutcome({ toolCallId, name }: RequestedCall, result: Step | undefined
 }
 
 /** Calls and their results as plain text, for a model that cannot continue from the answers of another. */
-function toPlainText(exchanges: readonly PastExchange[]): string {
+export function toPlainText(exchanges: readonly PastExchange[]): string {
   if (exchanges.length === 0) return "";
   const lines = exchanges.flatMap(({ calls, results }) =>
     calls.map((call, index) => {

@@ -3,9 +3,10 @@ import type { ResolvedConfig } from "../config/resolved-config.ts";
 import { DriverError, withWarnings } from "../errors.ts";
 import type { Step } from "../journal/journal.ts";
 import { withTimeout } from "../shared/time.ts";
-import { askModels, type Question, type PastExchange, toExchange } from "./ask-models.ts";
+import { askModels, type Question, type PastExchange, toExchange, toPlainText } from "./ask-models.ts";
 import { type CallsContext, executeCalls } from "./calls.ts";
-import { isFinished, recordSteps } from "./steps.ts";
+import { type MadeCall, type OwnTurn, startOwnTurn } from "./own-calls.ts";
+import { ClaimLost, isFinished, recordSteps } from "./steps.ts";
 
 export interface LoopContext extends Pick<CallsContext, "rules" | "written" | "steps" | "signal"> {
   agent: AgentDriver;
@@ -65,11 +66,14 @@ export async function runLoop(question: Question, context: LoopContext): Promise
 async function converse(question: Question, progress: Progress, context: LoopContext): Promise<TurnAnswer> {
   for (;;) {
     if (progress.open) await finishCalls(progress.open, progress, question, context);
-    const ask = (signal: AbortSignal): Promise<Step> => askOnce(question, progress, { ...context, signal });
-    const step = await within(ask, progress, question, context);
+    const { past } = progress;
+    const before = past.length === 0 ? undefined : findReached(countRequests(past), progress, context.settings);
+    if (before !== undefined) return endEarly(progress, before);
+    const step = await askWithCalls(question, progress, context);
     addAnswer(progress, step);
     if (!step.answer) return endTurn(progress, step, context);
-    const reached = findReached(progress, context.settings);
+    // The answer of now has no results yet.
+    const reached = findReached(countRequests(past) + 1, progress, context.settings);
     if (reached !== undefined) return endEarly({ ...progress, lastStep: step }, reached);
     await recordSteps([step], context.steps);
   }
@@ -96,22 +100,91 @@ function within<Result>(
   });
 }
 
+/** An agent that calls by itself does so meanwhile. */
+async function askWithCalls(question: Question, progress: Progress, context: LoopContext): Promise<Step> {
+  const own = openOwnTurn(progress, context);
+  const ask = (signal: AbortSignal): Promise<Step> =>
+    askOnce(question, progress, { ...context, own, signal: AbortSignal.any([signal, own.signal]) });
+  try {
+    return await within(ask, progress, question, context);
+  } finally {
+    // A question to a person is more than what the agent said or failed with.
+    await own.end();
+  }
+}
+
+function openOwnTurn(progress: Progress, context: LoopContext): OwnTurn {
+  const { rules, steps } = context;
+  const turn = 1 + Math.max(0, ...progress.past.map((exchange) => exchange.turn ?? 0));
+  const signal = whileServing(context.signal);
+  let startedAt = Date.now();
+  return startOwnTurn({
+    rules,
+    made: () => progress.past.flatMap(toMade),
+    describe: (from) => toPlainText(progress.past.filter(({ turn: own }) => own !== undefined).slice(from)).trim(),
+    addSources: (sources) => (progress.sources = union(progress.sources, sources)),
+    async make({ name, arguments: args, usage, usedBy, model: asked }) {
+      const { next: n, sources } = progress;
+      const calls = [{ toolCallId: `call-${n}`, name, arguments: args }];
+      const step: Step = {
+        n,
+        kind: "model",
+        state: "done",
+        model: usedBy ?? asked,
+        usage,
+        cost: toCost(usage, context.settings.prices[usedBy ?? ""]),
+        sources,
+        startedAt,
+        finishedAt: Date.now(),
+        answer: { asked, calls, content: null, turn },
+      };
+      await recordSteps([step], steps);
+      addAnswer(progress, step);
+      const { past } = progress;
+      const results = await executeCalls(step, { ...context, signal, past, sources, within: (work) => work(signal) });
+      addResults(progress, step, results);
+      startedAt = Date.now();
+      return progress.past.slice(-1).flatMap(toMade)[0]!;
+    },
+  });
+}
+
+/** A call under way is awaited also if the run is canceled: its result is recorded. */
+function whileServing(signal: AbortSignal): AbortSignal {
+  const stopped = new AbortController();
+  const stop = (): void => {
+    if (!(signal.reason instanceof ClaimLost)) stopped.abort(signal.reason);
+  };
+  if (signal.aborted) stop();
+  else signal.addEventListener("abort", stop, { once: true });
+  return stopped.signal;
+}
+
+/** Such an exchange has one call. */
+function toMade({ turn, calls: [call], results: [result] }: PastExchange): MadeCall[] {
+  if (turn === undefined || !call || !result) return [];
+  const { text, isError } = result;
+  return [{ name: call.name, arguments: call.arguments, text, isError }];
+}
+
 /** One request to the model, as a step. Its warnings are added to the progress. */
-async function askOnce(question: Question, progress: Progress, context: LoopContext): Promise<Step> {
+async function askOnce(question: Question, progress: Progress, context: LoopContext & { own: OwnTurn }): Promise<Step> {
   const { agent, settings, signal } = context;
   const startedAt = Date.now();
   // A turn keeps the model that answered last.
   const model = progress.past.at(-1)?.asked ?? question.model;
   const { tools } = context.rules;
+  const { usage: used, cost: spent = 0 } = progress;
   const turn = {
     ...question,
     model,
     tools: tools.length > 0 ? tools : undefined,
     past: progress.past,
+    openCalls: context.own.open,
     ...(progress.sources.length > 0 && { sources: progress.sources }),
     ...(settings.budget?.perRun !== undefined && {
-      isSpent: (asked: string, used: TokenUsage) =>
-        isSpent(used, toCost(used, settings.prices[asked]), settings.budget),
+      isSpent: (asked: string, more: TokenUsage) =>
+        isSpent(addUsage(used, more), spent + (toCost(more, settings.prices[asked]) ?? 0), settings.budget),
     }),
   };
   const reply = await askModels(turn, { agent, fallbackModels: context.fallbackModels, signal });
@@ -216,13 +289,19 @@ function addUsage(sum: TokenUsage | undefined, usage: TokenUsage | undefined): T
   };
 }
 
+/** How often an agent was asked: one that calls by itself may have made several calls each time. */
+function countRequests(past: readonly PastExchange[]): number {
+  const turns = new Set(past.flatMap(({ turn }) => turn ?? []));
+  return turns.size + past.filter(({ turn }) => turn === undefined).length;
+}
+
 /** The limit that forbids another request, as the end of a sentence; undefined: none. */
 function findReached(
-  { past, usage, cost = 0 }: Progress,
+  requests: number,
+  { usage, cost = 0 }: Progress,
   { maxSteps, budget }: LoopContext["settings"],
 ): string | undefined {
-  // The answer of now has no results yet.
-  if (past.length + 1 >= maxSteps) return `the model was asked ${maxSteps} times (agents.defaults.maxSteps)`;
+  if (requests >= maxSteps) return `the model was asked ${maxSteps} times (agents.defaults.maxSteps)`;
   return isSpent(usage, cost, budget) ? "it has spent agents.budget.perRun" : undefined;
 }
 

@@ -31,6 +31,8 @@ export interface AgentTurn {
   ack: string;
   /** The calls that the model may ask for. Only for a driver that can call; absent: none. */
   tools?: ToolDescription[];
+  /** For a driver whose agent calls by itself while it works. Absent: it may call nothing. */
+  calls?: OwnCalls;
   /**
    * Exchanges after the message so far, oldest first: answers of this turn's model that asked for calls, with their
    * results.
@@ -53,6 +55,35 @@ export interface RequestedCall {
   toolCallId: string;
   name: string;
   arguments: unknown;
+}
+
+/**
+ * The calls of an agent that calls by itself. Each is recorded before it is executed and after it. The turn's message has those that
+ * an earlier attempt has made, and their results.
+ */
+export interface OwnCalls {
+  /** Their names have at most 40 characters. */
+  tools: ToolDescription[];
+  /** Executes a call, after those before it. `gone`: aborts if the agent does not get the answer. */
+  execute(call: OwnCall, gone: AbortSignal): Promise<CallAnswer>;
+  /** Whether a person must decide, so that the turn goes on in another `run`. What this one says then is no reply. */
+  isWaiting(): boolean;
+  /** How many calls the run has made, without one that waits. */
+  made(): number;
+  /** For an agent that knows the first `made` calls from before: the others and their results, which is its next prompt. */
+  continueFrom(made: number): string;
+  /** Counts private sources that the agent remembers from before, and gives all of the turn. */
+  addSources(sources: readonly string[]): string[];
+}
+
+export interface OwnCall extends Pick<RequestedCall, "name" | "arguments"> {
+  /** Tokens since the call before it, and the model that used them. */
+  usage?: TokenUsage;
+  usedBy?: string;
+}
+
+export interface CallAnswer extends Pick<CallOutcome, "text"> {
+  isError: boolean;
 }
 
 export interface Exchange {
@@ -132,6 +163,8 @@ export interface AgentDriver {
   readonly name: string;
   /** Whether turns on this model may have `tools` and `exchanges`. Each `run` is then one request to it. Absent: none may. */
   canCall?(model: string | undefined): boolean;
+  /** Whether what answers for this model makes `calls` by itself in one `run`. Absent: it makes none. */
+  makesCalls?(model: string | undefined): boolean;
   /** Whether what answers for this model keeps the history itself, and is not sent it. Absent: none does. */
   keepsHistory?(model: string | undefined): boolean;
   /** Rejects with a `DriverError`. After `signal` aborts it must settle soon and do nothing more. */

@@ -20,6 +20,8 @@ export interface DriverDefinition<Driver, Options extends object = object> {
 export interface CheckContext extends Pick<DriverContext, "baseDir"> {
   /** The state folder and files of the configuration, absolute: what no other program may see. */
   ownPaths?: readonly string[];
+  /** The kind of a provider, by its name. Undefined: there is none. */
+  kindOf?(provider: string): string | undefined;
 }
 
 export interface OptionsSchema {

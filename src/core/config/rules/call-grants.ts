@@ -1,12 +1,15 @@
 import { listFound } from "../../shared/found.ts";
-import { appendSegment } from "../../shared/json.ts";
+import { appendSegment, toObject } from "../../shared/json.ts";
 import { didYouMean, toolSetOf } from "../../shared/text/text.ts";
 import type { MappingInput } from "../schema/generated.ts";
 import type { ResolvedConfig } from "../resolved-config.ts";
 import { error, type Finding, staticText, warning } from "./finding.ts";
 
-/** These bring their own tools, or none. */
-const KINDS_WITHOUT_CALLS: readonly unknown[] = ["acp", "command", "echo", "gateway"];
+/** Kinds that make no calls. Without a sandbox nothing would bound those of a program. */
+function makesNoCalls(block: ResolvedConfig["agents"]["providers"][string] | undefined): boolean {
+  const { kind, sandbox } = toObject(block);
+  return kind === "echo" || kind === "gateway" || ((kind === "acp" || kind === "command") && sandbox === false);
+}
 
 /** Grants name tool sets that exist, and their model can ask for calls. */
 export function checkGrants(
@@ -19,7 +22,7 @@ export function checkGrants(
   const named = staticText(model ?? agents.model ?? "") ?? "";
   const id = agents.models?.find(({ alias }) => alias === named)?.id ?? named;
   const [provider = ""] = id.split("/", 1);
-  if (!KINDS_WITHOUT_CALLS.includes(agents.providers[provider]?.kind)) return findings;
+  if (!makesNoCalls(agents.providers[provider])) return findings;
   return [
     ...findings,
     warning(key, `The model "${named}" cannot call tools, so its turns are without them. Choose another model.`),

@@ -55,6 +55,7 @@ function checkDrivers(
   { folderOf, ownFiles }: DriverPlaces,
 ): Finding[] {
   const ownPaths = [store.path, ...ownFiles];
+  const kindOf = (provider: string): string | undefined => agents.providers[provider]?.kind;
   return [
     ...Object.entries(agents.providers).flatMap(([name, block]) =>
       checkBlock(appendSegment("agents.providers", name), block, drivers.agents[block.kind]),
@@ -74,7 +75,7 @@ function checkDrivers(
   ];
 
   function checkBlock(place: string, block?: object, definition?: DriverDefinition<unknown>): Finding[] {
-    const problems = (block && definition?.check?.(block, { baseDir: folderOf(place), ownPaths })) ?? [];
+    const problems = (block && definition?.check?.(block, { baseDir: folderOf(place), ownPaths, kindOf })) ?? [];
     return problems.map(({ key, message, level = "error" }) => ({
       level,
       key: key === undefined ? place : `${place}.${key}`,

@@ -44,6 +44,8 @@ export interface Step {
     /** The model, as the configuration names it. */
     asked?: string;
     calls: RequestedCall[];
+    /** Of an agent that calls by itself: the turn of it in this run, from 1. */
+    turn?: number;
     /** The driver's own form of the answer, to continue from: plain JSON. */
     content: unknown;
   };
