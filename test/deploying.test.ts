@@ -1,6 +1,7 @@
 /** The files of docs/deploy fit each other and the program. */
-import { execFileSync } from "node:child_process";
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -9,6 +10,7 @@ import { createProgram } from "../src/cli/all-commands.ts";
 import { parseSource } from "../src/core/config/parse/source.ts";
 import type { UserConfig } from "../src/core/config/schema/generated.ts";
 import { createTestIo, run, runWebhooks } from "./support/cli.ts";
+import { PROGRAM } from "./support/program.ts";
 import { createPostgresUrl } from "./support/postgres.ts";
 import { GATEWAY_TOKEN, HOOK_TOKEN, type Service, startService } from "./support/service.ts";
 
@@ -29,7 +31,7 @@ describe("Dockerfile", () => {
 
   test("copies what exists, and what an earlier stage has made", () => {
     const copies = [...text.matchAll(/^COPY (?:--from=(\w+) )?(\S+)/gm)];
-    expect(copies).toHaveLength(2);
+    expect(copies).toHaveLength(3);
     for (const [, stage, source] of copies) {
       if (stage === undefined) expect(existsSync(path.join(root, source!))).toBe(true);
       else expect(text).toContain(`--pack-destination ${source!.replace(/\/$/, "")}`);
@@ -46,12 +48,74 @@ describe("Dockerfile", () => {
   });
 
   test("starts a command that exists, with its options", () => {
-    const command: string[] = JSON.parse(/^CMD (.*)$/m.exec(text)?.[1] ?? "");
-    requireCommand(command);
+    expect(/^COPY \S+start\.sh (\S+)$/m.exec(text)?.[1]).toBe("/usr/local/bin/hookline-start");
+    expect(/^CMD (.*)$/m.exec(text)?.[1]).toBe('["hookline-start"]');
     const [program, ...args]: string[] = JSON.parse(/^HEALTHCHECK CMD (.*)$/m.exec(text)?.[1] ?? "");
     expect(program).toBe("node");
     expect(() => execFileSync(process.execPath, ["--check", "-"], { input: args[1] })).not.toThrow();
   });
+});
+
+test("the image's first start writes a configuration and shows no token; the second serves that of /config", async () => {
+  const [data, config] = ["data", "config"].map((name) => path.join(folder, name)) as [string, string];
+  for (const each of [data, config]) mkdirSync(each);
+  const script = read("start.sh")
+    .replaceAll("/data", data)
+    .replaceAll("/config", config)
+    .replaceAll("--host 0.0.0.0", "--host 127.0.0.1 --port 0");
+  writeFileSync(path.join(folder, "start"), script);
+  writeFileSync(path.join(folder, "webhooks"), `#!/bin/sh\nexec ${process.execPath} ${PROGRAM} "$@"\n`, {
+    mode: 0o755,
+  });
+  const start = async (): Promise<string> => {
+    const env = { ...process.env, PATH: `${folder}:${process.env.PATH}` };
+    const child = spawn("sh", [path.join(folder, "start")], { env, stdio: ["ignore", "pipe", "inherit"] });
+    let output = "";
+    child.stdout.setEncoding("utf8").on("data", (text: string) => (output += text));
+    await expect.poll(() => output, { timeout: 30_000 }).toContain("Listening on");
+    child.kill("SIGTERM");
+    await once(child, "exit");
+    return output;
+  };
+  const first = await start();
+  expect(first).toContain(`configured by ${data}/webhooks.jsonc`);
+  expect(first).toMatch(/docker exec \S+ cat \S+\/\.webhooks\/gateway-token/);
+  for (const name of ["gateway-token", "hook-token"]) {
+    expect(first).not.toContain(readFileSync(path.join(data, ".webhooks", name), "utf8").trim());
+  }
+  writeFileSync(path.join(config, "webhooks.json5"), `{ store: { path: "${data}/other" } }`);
+  expect(await start()).toContain(`configured by ${config}/webhooks.json5`);
+});
+
+test("the workflow of a release needs the gate, pins its actions, and has no right that its job does not use", async () => {
+  const [release] = readYaml(path.join(root, ".github/workflows/release.yml"));
+  expect(release.permissions).toEqual({ contents: "read" });
+  const rights = Object.entries<Loose>(release.jobs).map(([name, { permissions }]) => [name, permissions]);
+  expect(Object.fromEntries(rights)).toEqual({
+    check: undefined,
+    npm: { contents: "read", "id-token": "write" },
+    image: { contents: "read", packages: "write" },
+    release: { contents: "write", packages: "write" },
+  });
+  for (const [name, job] of Object.entries<Loose>(release.jobs)) {
+    if (name !== "check") expect(job.needs).toEqual(name === "release" ? ["npm", "image"] : "check");
+    for (const { uses } of job.steps) if (uses) expect(uses).toMatch(/@[\da-f]{40}$/);
+  }
+  expect(release.jobs.check.steps.map(({ run: line }: Loose) => line)).toContain("bash .ci/run");
+});
+
+test("a release has one version: tag, package, changelog, images", async () => {
+  const { version }: Loose = JSON.parse(readFileSync(path.join(root, "package.json"), "utf8"));
+  const program = path.join(root, ".ci/release.ts");
+  expect(await run(folder, process.execPath, [program, `v${version}`])).toMatchObject({ code: 0, stderr: "" });
+  const other = await run(folder, process.execPath, [program, "v99.0.0"]);
+  expect(other).toMatchObject({ code: 1, stderr: expect.stringContaining("the tag has 99.0.0") });
+});
+
+test("the forms of issues ask for the version and the doctor's report", () => {
+  const [bug] = readYaml(path.join(root, ".github/ISSUE_TEMPLATE/bug.yml"));
+  const required = bug.body.filter(({ validations }: Loose) => validations?.required).map(({ id }: Loose) => id);
+  expect(required).toEqual(["what", "version", "doctor"]);
 });
 
 describe("seccomp.json", () => {
@@ -116,8 +180,7 @@ test("the unit starts a command that exists, and leaves the sandbox its namespac
 
 test("compose: files and volumes exist, and the configuration is valid", async () => {
   const [document] = readYaml("compose.yaml");
-  const { build, volumes, security_opt: security } = document.services.hookline;
-  expect(existsSync(path.join(files, build.context, build.dockerfile))).toBe(true);
+  const { volumes, security_opt: security } = document.services.hookline;
   const [profile] = security.flatMap((option: string) => /^seccomp:(.*)/.exec(option)?.[1] ?? []);
   expect(existsSync(path.join(files, profile))).toBe(true);
   for (const volume of volumes) {
