@@ -74,17 +74,20 @@ test("metrics need the gateway token", async () => {
   }
 });
 
-test("the statistics count events by state, and requests and turns by minute", async () => {
+test("the activity counts requests by state and in steps, also those of before a restart", async () => {
   service = await startService();
   const { body } = await service.post("agent", { message: "m", deliver: false, wakeMode: "next-heartbeat" });
   await service.settled(body.eventId);
   await service.post("agent", {});
-  const { events, runs, minutes } = await service.api("/api/stats");
+  await service.post("agent", {}, { authorization: "Bearer wrong" });
+  service = await service.restart();
+  const { period, received, events, runs, steps } = await service.api("/api/activity");
   expect(runs).toEqual({ held: 0, waiting: 0, running: 0, failed: 0 });
-  expect(events).toEqual({ unfinished: 0, done: 1, skipped: 0, refused: 1, failed: 0, canceled: 0 });
-  const sum = (name: string) =>
-    minutes.reduce((total: number, minute: Record<string, number>) => total + minute[name]!, 0);
-  expect(["requests", "clientErrors", "serverErrors", "turns"].map(sum)).toEqual([2, 1, 0, 1]);
+  expect(events).toEqual({ unfinished: 0, done: 1, skipped: 0, refused: 2, failed: 0, canceled: 0 });
+  expect({ period, received }).toEqual({ period: "24h", received: 3 });
+  const sum = (name: string) => steps.reduce((total: number, step: Record<string, number>) => total + step[name]!, 0);
+  expect(["requests", "clientErrors", "serverErrors", "refused", "turns"].map(sum)).toEqual([3, 2, 0, 1, 1]);
+  expect((await service.api("/api/activity?period=1h")).received).toBe(3);
 });
 
 test("the mappings are listed in order, with the sender's address and what they did", async () => {

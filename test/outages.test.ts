@@ -67,10 +67,7 @@ test("an outage over two restarts: every run answers, once, and no attempt is lo
   const waiting = /waiting for house: house answered 529/g;
   await waitFor(async () => (await show("list")).match(waiting)?.length === 3, "three runs in the list that wait");
   const [{ id }] = (await service.api(`/api/events/${events[0]}`)).runs;
-  await waitFor(
-    async () => /state +ready \(waiting for house\)/.test(await show("show", id)),
-    "a shown run that waits",
-  );
+  await waitFor(async () => /state +waiting for house/.test(await show("show", id)), "a shown run that waits");
 
   service = await service.restart();
   await waitFor(threeWait, "three runs that wait after a restart");

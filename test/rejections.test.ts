@@ -110,6 +110,6 @@ test("they survive a restart", async () => {
   const { rejections } = await first.api("/api/rejections");
   const second = await first.restart();
   expect((await second.api("/api/rejections")).rejections).toEqual(rejections);
-  expect((await second.api("/api/stats")).refused).toBe(1);
+  expect((await second.api("/api/activity")).events.refused).toBe(1);
   await second.close();
 });

@@ -287,8 +287,12 @@ export function createReceiver(parts: ReceiverParts): Receiver {
     return journal.accept(event);
   }
 
-  function measure({ mapping, hook, status }: NewEvent, times: { mappingMs?: number; commitMs?: number } = {}): void {
-    telemetry.activity.recorded({ mapping: mapping ?? (isBuiltInHook(hook) ? hook : undefined), status, ...times });
+  function measure(
+    { mapping, hook, status, leftOutBy }: NewEvent,
+    times: { mappingMs?: number; commitMs?: number } = {},
+  ): void {
+    const name = mapping ?? (isBuiltInHook(hook) ? hook : undefined);
+    telemetry.activity.recorded({ mapping: name, status, leftOutBy, ...times });
   }
 
   async function recordHandshake(request: HookRequest, note: string | undefined): Promise<void> {

@@ -9,8 +9,6 @@ import type { FolderStatus, MailStatus } from "../core/ports/mail-status.ts";
 import type { ReloadFailure, Runtime } from "../core/ports/runtime.ts";
 import { compileRecurrence, toWallTime } from "../core/shared/recurrence.ts";
 import { packageVersion } from "../core/shared/system/package.ts";
-import type { EventCounts, RunCounts } from "../core/shared/words.ts";
-import type { Minute } from "../core/telemetry/activity.ts";
 import type { ModuleCost, SandboxStatus } from "../core/transforms/runner.ts";
 import { toScheduleHook } from "../core/types.ts";
 import { toIso, toView, type View } from "./iso-times.ts";
@@ -18,17 +16,6 @@ import { toIso, toView, type View } from "./iso-times.ts";
 /* Whether the service and its nodes work, as the API shows it. */
 
 type MailView = Omit<MailStatus, "folders"> & { folders: View<FolderStatus>[] };
-
-export interface StatsView {
-  /** How many events the journal has in each state, and unfinished or failed runs. Counting ends at `countedTo`, so a state may have more. */
-  events: EventCounts;
-  runs: RunCounts;
-  countedTo: number;
-  /** The refused requests among the last 500. */
-  refused: number;
-  /** The last three hours of requests to hooks and agent turns, oldest first; minutes without anything are left out. */
-  minutes: View<Minute>[];
-}
 
 export interface StatusView {
   version: string;

@@ -47,7 +47,8 @@ import type { MappingSourceView, MappingView } from "./mapping-views.ts";
 import { type Outcome, type OutcomeView, toOutcome } from "./stored-events.ts";
 import type { RecordedRequest, Recording } from "./recording-store.ts";
 import type { Rejection } from "./rejections.ts";
-import type { StatsView, StatusView } from "./status.ts";
+import type { ActivityView } from "./activity.ts";
+import type { StatusView } from "./status.ts";
 import type { SubscriptionRow } from "./subscription-rows.ts";
 import { toView, type View } from "./iso-times.ts";
 import { type AgentActionView, toActionView, type Trial } from "./trial.ts";
@@ -59,7 +60,7 @@ export interface OperatorAnswers {
   "GET /api/openapi.json": object;
   "GET /api/status": StatusView;
   "POST /api/reload": { ok: true } & Pick<StatusView, "config">;
-  "GET /api/stats": StatsView;
+  "GET /api/activity": ActivityView;
   "GET /metrics": string;
   "GET /api/events": { events: EventView[]; more?: string; searched?: number; searchedTo?: string };
   "GET /api/stream": string;

@@ -92,7 +92,7 @@ export async function createHookline(options: HooklineServiceOptions): Promise<H
 /** In the order of their start, after the port is open. They stop in the reverse order. */
 function listParts(
   { current, journal, cache, sandbox, stream }: Parts,
-  { server, results, mcp, catchUps, schedules, rejections }: Http,
+  { server, results, mcp, catchUps, schedules, rejections, activity }: Http,
   { dispatcher, sweeper, alerts, mail, reloader }: Execution,
 ): ServicePart[] {
   return [
@@ -108,6 +108,7 @@ function listParts(
     { stop: () => sandbox.close() },
     { stop: () => current().agent.close?.() },
     { stop: () => current().tools.close() },
+    { start: () => activity.start(), stop: () => activity.close() },
     { stop: () => rejections.close() },
     // Only after the dispatcher: until the last turn has ended, senders get a 503 and try again.
     { stop: () => server.close() },

@@ -8,6 +8,7 @@ import { createMailPush } from "../mail/gmail/pubsub.ts";
 import { listShadowed } from "../core/mapping/mapping-index.ts";
 import { findCompletionWait } from "../core/mapping/policy/openclaw.ts";
 import { createOperatorRoutes } from "../operator/http/api.ts";
+import { type ActivityLog, createActivityLog } from "../operator/activity.ts";
 import { createRecordings, type Recordings } from "../operator/recording-store.ts";
 import { createRejectionLog, type RejectionLog } from "../operator/rejections.ts";
 import { toView } from "../operator/iso-times.ts";
@@ -31,6 +32,7 @@ export interface Http {
   results: RunResults;
   mcp: Mcp;
   rejections: Pick<RejectionLog, "close">;
+  activity: Pick<ActivityLog, "start" | "close">;
   replay: Receiver["replay"];
   catchUps: CatchUps;
   schedules: Schedules;
@@ -70,6 +72,7 @@ export function createHttp(parts: Parts, { execution, serviceUrl }: HttpOptions)
     receive: receiver.receive,
     beat: () => execution().dispatcher.beat(),
   });
+  const activityLog = createActivityLog(telemetry, journal);
   const recordings = createRecordings(journal);
   const server = createServer({
     current,
@@ -96,7 +99,7 @@ export function createHttp(parts: Parts, { execution, serviceUrl }: HttpOptions)
         runSchedule: schedules.run,
         takes: (hook) => current().mappings.names(hook),
         stream,
-        activity,
+        activity: activityLog,
         audit: mcp.audit,
         metrics: async () => writeMetrics(activity, await operations.status()),
         tools: () => toToolsView(current(), listAuthority(current())),
@@ -107,7 +110,7 @@ export function createHttp(parts: Parts, { execution, serviceUrl }: HttpOptions)
       "POST /mail/push": createMailPush({ mailboxes: () => execution().mail.mailboxes() }),
     },
   });
-  return { server, results, mcp, rejections, replay: receiver.replay, catchUps, schedules };
+  return { server, results, mcp, rejections, activity: activityLog, replay: receiver.replay, catchUps, schedules };
 
   /** The answer comes with the commit, or with the run's reply if the mapping or the sender waits for it. */
   async function receive(request: HookRequest, runtime: Runtime): Promise<HttpResponse> {

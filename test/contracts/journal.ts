@@ -23,6 +23,7 @@ import { describeRetention } from "./journal/retention.ts";
 import { describeRuns } from "./journal/runs.ts";
 import { describeSearch } from "./journal/search.ts";
 import { describeSpend } from "./journal/spend.ts";
+import { describeTallies } from "./journal/tallies.ts";
 import { describeState } from "./journal/state.ts";
 import { describeSuspects } from "./journal/suspects.ts";
 import { describeSteps } from "./journal/steps.ts";
@@ -66,6 +67,7 @@ export function describeRecords(name: string, { open, opener, ...features }: Jou
     describeAnswers(open);
     describeSearch(open);
     describeSpend(open);
+    describeTallies(open);
     describeState(open);
     describeNotes(open);
     describeSteps(open);

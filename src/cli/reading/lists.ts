@@ -175,10 +175,11 @@ const MAX_LINES = 20;
 function formatRun(run: RunTimeline): string[] {
   const { id, state, hook, kind, sessionKey, model, usage, cost, reply, error, holdReason, waitingFor, waitsFor } = run;
   const wait = waitsFor && describeWait(waitsFor);
-  const reason = waitingFor === undefined ? (holdReason ?? wait) : `waiting for ${waitingFor}`;
+  const reason = holdReason ?? wait;
+  const shown = reason === undefined ? state : `${state} (${reason})`;
   const facts: [string, string | undefined][] = [
     ["run", id],
-    ["state", reason === undefined ? state : `${state} (${reason})`],
+    ["state", waitingFor === undefined ? shown : `waiting for ${waitingFor}`],
     ["hook", hook ?? kind],
     ["session", sessionKey],
     ["model", model],

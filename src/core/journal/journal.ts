@@ -37,6 +37,7 @@ import type { EventSearch, SearchChunk } from "./records/event-search.ts";
 import type { Entry, NewEntry, SessionSummary, Turn } from "./records/session.ts";
 import type { Survival, Suspect } from "./records/suspect.ts";
 import type { Step } from "./records/step.ts";
+import type { Tally } from "./records/tally.ts";
 
 export type * from "./records/failed-attempt.ts";
 export type * from "./records/approval.ts";
@@ -48,6 +49,7 @@ export type * from "./records/event-search.ts";
 export type * from "./records/session.ts";
 export type * from "./records/step.ts";
 export type * from "./records/suspect.ts";
+export type * from "./records/tally.ts";
 export type * from "./publications.ts";
 
 export interface Page {
@@ -224,6 +226,8 @@ export interface Journal extends JournalReads, JournalWrites {
 export interface JournalWrites {
   /** Replaces or removes notes, all of them in one commit. */
   writeNotes(notes: NewNote[]): Promise<void>;
+  /** Adds to counts, in one commit. They are kept for eight days. */
+  addTallies(tallies: Tally[]): Promise<void>;
   /** Records what the sender of an event is answered, and gives it: the first one counts. Null: the usual answer. */
   recordAnswer(eventId: string, answer: Answer | null): Promise<Answer | null>;
 
@@ -299,6 +303,10 @@ export interface JournalReads {
   readState(name: string, keys: string[]): Promise<StateRow[]>;
   /** The notes of a kind that have not expired, in the order of their keys. */
   listNotes(kind: string): Promise<Note[]>;
+  /** Counts since a time, added up over all mappings and over `stepMs`, oldest first. */
+  listTallies(from: number, stepMs: number): Promise<Omit<Tally, "mapping">[]>;
+  /** How many events were received since a time, by status. */
+  countSince(from: number): Promise<Record<EventStatus, number>>;
   /** The recorded answer, which is kept as long as the event. */
   findAnswer(eventId: string): Promise<Answer | null | undefined>;
   /** How many unfinished runs each sender has, as `senderOf` names it. Takes longer the more there are. */
@@ -354,9 +362,7 @@ export interface JournalReads {
   listEvents(
     page: Page & { prefix?: string; ids?: string[]; hook?: string; status?: EventStatus },
   ): Promise<EventSummary[]>;
-  /** How many events are in each state. Counting ends at `max`, so that it takes as long in any journal. */
-  countEvents(max: number): Promise<Record<EventStatus, number>>;
-  /** The same of runs and deliveries that are unfinished, or failed permanently. */
+  /** How many runs and deliveries are unfinished, or failed permanently. Counting ends at `max`, so that it takes as long in any journal. */
   countWork(max: number): Promise<WorkCounts>;
   getEvent(id: string): Promise<EventRecord | undefined>;
   listSessions(page: { limit: number }): Promise<SessionSummary[]>;

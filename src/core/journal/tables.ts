@@ -78,6 +78,14 @@ export const NARROW_TABLES = `
     PRIMARY KEY (hour, session_key, hook, mapping, model)
   ) WITH (fillfactor = 70);
 
+  CREATE TABLE hookline.tallies (     -- counts of the last days that are no rows
+    at bigint NOT NULL,               -- the start of its five minutes, in milliseconds since the epoch
+    mapping text COLLATE "C" NOT NULL,  -- empty: none, or any
+    what text COLLATE "C" NOT NULL,   -- TallyName
+    n bigint NOT NULL,
+    PRIMARY KEY (at, mapping, what)
+  ) WITH (fillfactor = 70);
+
   CREATE TABLE hookline.publication_types (
     name text COLLATE "C" PRIMARY KEY,
     payload_schema text NOT NULL      -- JSON Schema

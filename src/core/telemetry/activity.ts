@@ -1,36 +1,20 @@
 import type { TokenUsage } from "../ports/agent.ts";
 import { toRequestWord } from "../shared/words.ts";
-import type { EventStatus } from "../types.ts";
+import type { EventStatus, LeftOutBy } from "../types.ts";
+import { createTallies, type Tallies } from "./tally-counter.ts";
 
-const MINUTE_MS = 60_000;
-const MAX_MINUTES = 180;
 /** Mappings, hooks and channels that are counted by name; the others are `other`. */
 const MAX_NAMES = 200;
 
-export interface Minute {
-  /** Its beginning. */
-  at: number;
-  /** Answered requests to hooks, also refused ones. */
-  requests: number;
-  /** Requests that were answered 4xx or 5xx. */
-  clientErrors: number;
-  serverErrors: number;
-  /** The time to the answer in milliseconds, of all of them and of the slowest. */
-  totalMs: number;
-  maxMs: number;
-  turns: number;
-  failedTurns: number;
-}
-
 /**
- * Counts of the service's work since its start, in memory: for the page and for `GET /metrics`. Times are in
+ * Counts of the service's work since its start, for `GET /metrics`, and by five minutes, for the journal. Times are in
  * milliseconds. Names are those of mappings, hooks and channels.
  */
 export interface Activity {
   /** A request to a hook was answered. `hook` is undefined unless the configuration names it. */
   answered(answer: { hook: string | undefined; status: number; ms: number }): void;
   /** An event was recorded. `mapping` is that of the configuration, or the service's own hook. */
-  recorded(event: { mapping: string | undefined; status: EventStatus; mappingMs?: number; commitMs?: number }): void;
+  recorded(event: RecordedEvent): void;
   /** A request repeated actions of an earlier one. `hook` is undefined unless the configuration names it. */
   repeated(repeat: { hook: string | undefined; count: number }): void;
   /** An attempt at a run has ended. */
@@ -42,8 +26,8 @@ export interface Activity {
   delivered(delivery: { channel: string; result: "sent" | "retried" | "failed" | "skipped"; ms: number }): void;
   rejected(reason: string): void;
   reloaded(isGood: boolean): void;
-  /** The last three hours, oldest first; minutes without anything are left out. */
-  minutes(): Minute[];
+  /** The counts by five minutes. */
+  tallies: Tallies;
   counts: Record<
     | "requests"
     | "events"
@@ -61,7 +45,7 @@ export interface Activity {
 }
 
 export function createActivity(): Activity {
-  let minutes: Minute[] = [];
+  const tallies = createTallies();
   const counts = {
     requests: createTally(),
     events: createTally(),
@@ -85,19 +69,19 @@ export function createActivity(): Activity {
   return {
     counts,
     durations,
-    minutes: () => minutes.filter(({ at }) => at > Date.now() - MAX_MINUTES * MINUTE_MS),
+    tallies,
     answered({ hook, status, ms }) {
       counts.requests.add(hook, status);
       durations.request.add(ms);
-      const minute = current();
-      minute.requests++;
-      if (status >= 500) minute.serverErrors++;
-      else if (status >= 400) minute.clientErrors++;
-      minute.totalMs += ms;
-      minute.maxMs = Math.max(minute.maxMs, ms);
+      tallies.add("requests");
+      if (status >= 500) tallies.add("serverErrors");
+      else if (status >= 400) tallies.add("clientErrors");
+      tallies.add("totalMs", ms);
+      tallies.add("slowestMs", ms);
     },
-    recorded({ mapping: id, status, mappingMs, commitMs }) {
+    recorded({ mapping: id, status, leftOutBy, mappingMs, commitMs }) {
       counts.events.add(id, status === "accepted" ? status : toRequestWord({ status }));
+      if (leftOutBy) tallies.add(leftOutBy, 1, id);
       if (mappingMs !== undefined) durations.mapping.add(mappingMs);
       if (commitMs !== undefined) durations.commit.add(commitMs);
     },
@@ -107,9 +91,8 @@ export function createActivity(): Activity {
       durations.turn.add(ms);
       if (inputTokens > 0) counts.tokens.add("input", "", inputTokens);
       if (outputTokens > 0) counts.tokens.add("output", "", outputTokens);
-      const minute = current();
-      if (result === "done") minute.turns++;
-      else if (result === "failed") minute.failedTurns++;
+      if (result === "done") tallies.add("turns");
+      else if (result === "failed") tallies.add("failedTurns");
     },
     called: ({ set, result }) => counts.calls.add(set, result),
     asked: (kind) => counts.questions.add(kind),
@@ -117,27 +100,20 @@ export function createActivity(): Activity {
       counts.deliveries.add(channel, result);
       durations.delivery.add(ms);
     },
-    rejected: (reason) => counts.rejections.add(reason),
+    rejected(reason) {
+      counts.rejections.add(reason);
+      tallies.add("refused");
+    },
     reloaded: (isGood) => counts.reloads.add(isGood ? "ok" : "failed"),
   };
+}
 
-  function current(): Minute {
-    const at = Math.floor(Date.now() / MINUTE_MS) * MINUTE_MS;
-    const last = minutes.at(-1);
-    if (last && last.at >= at) return last;
-    const minute = {
-      at,
-      requests: 0,
-      clientErrors: 0,
-      serverErrors: 0,
-      totalMs: 0,
-      maxMs: 0,
-      turns: 0,
-      failedTurns: 0,
-    };
-    minutes = [...minutes.slice(1 - MAX_MINUTES), minute];
-    return minute;
-  }
+interface RecordedEvent {
+  mapping: string | undefined;
+  status: EventStatus;
+  leftOutBy?: LeftOutBy;
+  mappingMs?: number;
+  commitMs?: number;
 }
 
 type Label = string | number;

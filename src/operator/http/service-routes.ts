@@ -1,20 +1,18 @@
 import { ConfigError, HookError } from "../../core/errors.ts";
 import { json } from "../../core/ingress/router.ts";
-import { toEventCounts, toRunCounts } from "../../core/shared/words.ts";
 import { METRICS_TYPE } from "../../core/telemetry/metrics.ts";
 import type { HttpResponse } from "../../core/types.ts";
+import { PERIOD_NAMES } from "../activity.ts";
 import { toView } from "../iso-times.ts";
 import { answering, HOOK, limit, oneOf, responding, SESSION, STATUS, text, type RoutesOf } from "./route.ts";
 import type { RouteServices } from "./services.ts";
 
-const MAX_COUNT = 10_000;
 const MAX_SIGN_IN_BYTES = 8 * 1024;
 
-type ServicePath = `/api/${"session" | "status" | "reload" | "stats" | "stream" | "rejections"}` | "/metrics";
+type ServicePath = `/api/${"session" | "status" | "reload" | "activity" | "stream" | "rejections"}` | "/metrics";
 
 /** Sign-in, whether the service works, and what happens at the moment. */
 export function createServiceRoutes({
-  journal,
   status,
   reload,
   activity,
@@ -56,15 +54,11 @@ export function createServiceRoutes({
         }
       },
     }),
-    "GET /api/stats": answering({
-      about: "Events and runs by state, and what happened in each of the last minutes.",
-      answer: async () => ({
-        events: toEventCounts(await journal.countEvents(MAX_COUNT)),
-        runs: toRunCounts((await journal.countWork(MAX_COUNT)).runs),
-        refused: (await rejections.list(MAX_COUNT)).length,
-        countedTo: MAX_COUNT,
-        minutes: activity.minutes().map(toView),
-      }),
+    "GET /api/activity": answering({
+      about:
+        "The requests of a period by state, and the work of each step in it. A step in which the service did not run is left out.",
+      query: { period: oneOf("Default: 24h.", PERIOD_NAMES) },
+      answer: ({ query: { period = "24h" } }) => activity.read(period),
     }),
     "GET /metrics": responding({
       about: "Metrics for Prometheus.",

@@ -2,8 +2,8 @@ import type { ResolvedConfig } from "../../core/config/resolved-config.ts";
 import type { FindParser } from "../../core/ingress/parse-body.ts";
 import type { EventRecord, Journal } from "../../core/journal/journal.ts";
 import type { AuditList } from "../../core/ports/audit.ts";
-import type { Activity } from "../../core/telemetry/activity.ts";
 import type { HttpResponse, Receipt } from "../../core/types.ts";
+import type { ActivityLog } from "../activity.ts";
 import type { Diff } from "../diff.ts";
 import type { Recordings } from "../recording-store.ts";
 import type { RejectionLog } from "../rejections.ts";
@@ -44,7 +44,7 @@ export interface OperatorServices extends Operations {
   /** Whether a mapping or the service itself has this hook. */
   takes(hook: string): boolean;
   stream: LiveStream;
-  activity: Pick<Activity, "minutes">;
+  activity: Pick<ActivityLog, "read">;
   /** Requests of principals. */
   audit: Pick<AuditList, "list">;
   /** The text of `GET /metrics`. */

@@ -118,7 +118,8 @@ export type {
   RunView,
 } from "../views.ts";
 export type { MappingSourceView as MappingSource, MappingView } from "../mapping-views.ts";
-export type { StatsView, StatusView } from "../status.ts";
+export type { ActivityView } from "../activity.ts";
+export type { StatusView } from "../status.ts";
 export type { Diff } from "../diff.ts";
 export type { Trial } from "../trial.ts";
 export type DeliveryView = OperatorAnswers["GET /api/deliveries"]["deliveries"][number];

@@ -67,7 +67,7 @@ async function readAll(journal: Journal): Promise<unknown> {
   return {
     events,
     records: await Promise.all(events.map(({ id }) => journal.getEvent(id))),
-    counts: await journal.countEvents(10_000),
+    counts: await journal.countSince(0),
     signature: Buffer.from(journal.sign("text")).toString("hex"),
     sessions: sessions.toSorted((a, b) => (a.key < b.key ? -1 : 1)),
     entries: await Promise.all(sessions.map(({ key }) => journal.getSession(key, page))).then((all) =>
@@ -78,6 +78,7 @@ async function readAll(journal: Journal): Promise<unknown> {
     deadLetters: await journal.listDeadLetters(page),
     pending: await journal.pendingSystemEvents(),
     spend: await journal.spend({ since: 0 }),
+    tallies: await journal.listTallies(0, 1),
     approvals: await journal.listApprovals(page),
     state: await journal.readState("pull-requests", ["count", "last"]),
     notes: await journal.listNotes("ready"),

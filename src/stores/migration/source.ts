@@ -112,6 +112,7 @@ export function journalSources(database: Database): Source[] {
     copyOf(database, "publications", { key: ["seq"] }),
     copyOf(database, "publication_types", { key: ["name"] }),
     copyOf(database, "subscriptions", { key: ["id"] }),
+    copyOf(database, "tallies", { key: ["at", "mapping", "what"] }),
     copyOf(database, "spend", { key: ["hour", "session_key", "hook", "mapping", "model"] }),
   ];
 }

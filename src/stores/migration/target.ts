@@ -44,6 +44,7 @@ export const TARGET_TABLES = [
   "idempotency_keys",
   "state",
   "spend",
+  "tallies",
   "publications",
   "publication_types",
   "subscriptions",

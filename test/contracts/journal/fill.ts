@@ -17,6 +17,7 @@ export async function fill(journal: Journal): Promise<void> {
   await addDone(journal);
   await addDead(journal);
   await addUndelivered(journal);
+  await journal.addTallies([{ at: NOW, mapping: "m", what: "place", n: 2 }]);
   const wake = sampleEvent({ hook: "wake", mapping: undefined, actions: [] });
   wake.actions.push(sampleWake("It's full.", wake.id));
   await journal.accept(wake);

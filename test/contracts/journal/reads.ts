@@ -131,15 +131,6 @@ export function describeReads(open: OpenJournal): void {
       expect(record).toMatchObject({ open: 1, run: { id: run.id }, delivery: { id: delivery.id } });
     });
 
-    test("events are counted by status, each up to a limit", async () => {
-      const journal = await start();
-      for (let count = 0; count < 3; count++) await journal.accept(sampleEvent({ actions: [sampleRun(nextId())] }));
-      await journal.accept(sampleEvent({ status: "skipped", actions: [] }));
-      const none = { rejected: 0, done: 0, failed: 0, canceled: 0 };
-      expect(await journal.countEvents(10)).toEqual({ ...none, accepted: 3, skipped: 1 });
-      expect(await journal.countEvents(2)).toEqual({ ...none, accepted: 2, skipped: 1 });
-    });
-
     test("an event's record contains its results", async () => {
       const journal = await start();
       const { runId, action } = sampleRun("s");

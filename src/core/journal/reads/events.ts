@@ -5,7 +5,7 @@ import type { Page } from "../journal.ts";
 import type { Answer, EventRecord, EventSummary, MappingCount } from "../records/event.ts";
 import { bytes, integer, text, type Row } from "../rows.ts";
 import * as rows from "../rows.ts";
-import { countEach, listPage, toWhere, type Reader, withinPage } from "./reader.ts";
+import { listPage, toWhere, type Reader, withinPage } from "./reader.ts";
 import { toWaitingRuns, withFailedAttempts, withSteps } from "./runs.ts";
 
 export async function listEvents(
@@ -153,20 +153,6 @@ async function partsOf(
       reader,
       deliveries.map((row) => rows.toDelivery(row, clockOffsetMs)),
     ),
-  };
-}
-
-export async function countEvents(reader: Reader, max: number): Promise<Record<EventStatus, number>> {
-  const conditions = EVENT_STATUSES.map((status) => `status = '${status}'`);
-  const counts = await countEach(reader, reader.tables.states, conditions, max);
-  const of = (status: EventStatus): number => counts[EVENT_STATUSES.indexOf(status)] ?? 0;
-  return {
-    accepted: of("accepted"),
-    skipped: of("skipped"),
-    rejected: of("rejected"),
-    done: of("done"),
-    failed: of("failed"),
-    canceled: of("canceled"),
   };
 }
 

@@ -13,7 +13,7 @@ import {
   operatorRoute,
   wasSent,
 } from "./deliveries.ts";
-import { countEvents, findAnswer, getEvent, listEvents } from "./events.ts";
+import { findAnswer, getEvent, listEvents } from "./events.ts";
 import { countRestarts, readSurvival } from "./survival.ts";
 import * as publications from "./published.ts";
 import type { Reader } from "./reader.ts";
@@ -30,6 +30,7 @@ import {
 } from "./runs.ts";
 import { getSession, history, listPendingSystemEvents, listSessions, sessionStart } from "./sessions.ts";
 import { listNotes, readState } from "./mapping-state.ts";
+import { countSince, listTallies } from "./tallies.ts";
 
 /** Makes a method of the journal from a read. */
 export type Read = <Args extends unknown[], Result>(
@@ -40,6 +41,8 @@ export function createReads(read: Read): JournalReads {
   return {
     readState: read(readState),
     listNotes: read(listNotes),
+    listTallies: read(listTallies),
+    countSince: read(countSince),
     findAnswer: read(findAnswer),
 
     isClaimed: read(isClaimed),
@@ -67,7 +70,6 @@ export function createReads(read: Read): JournalReads {
     history: read(history),
     sessionStart: read(sessionStart),
     listEvents: read(listEvents),
-    countEvents: read(countEvents),
     countWork: read(countWork),
     getEvent: read(getEvent),
     listSessions: read(listSessions),

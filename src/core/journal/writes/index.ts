@@ -18,6 +18,7 @@ import {
   retryRun,
   tryAgain,
 } from "./run-states.ts";
+import { addTallies } from "./tally-rows.ts";
 import { pauseMapping, recordAnswer, resumeMapping, writeNotes } from "./notes.ts";
 import type { Work, Writer } from "./writer.ts";
 
@@ -29,6 +30,7 @@ export type Write = <Args extends unknown[], Result>(
 export function createWrites(write: Write, read: Read): JournalWrites {
   return {
     writeNotes: write(writeNotes),
+    addTallies: write(addTallies),
     recordAnswer: write(recordAnswer),
 
     recordSteps: write(recordSteps),

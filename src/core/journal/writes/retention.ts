@@ -31,6 +31,7 @@ export function* sweepSharedTables(
     // Echoes of older messages are not recognized.
     (yield* sweepBefore(writer, MESSAGES, keepMessagesFrom)) +
     (yield* sweepBefore(writer, SPEND, spentBefore)) +
+    (yield* sweepBefore(writer, TALLIES, now - KEEP_TALLIES_MS)) +
     (yield* sweepPublications(writer, publishedBefore, limit)) +
     (yield* writer.run(unnumbered, [keepFrom])) +
     (yield* sweepBefore(writer, { table: "state", key: "name, key", time: "expires_at" }, storeNow + 1)) +
@@ -42,6 +43,8 @@ export function* sweepSharedTables(
 
 /** A session that is kept knows what it has sent. */
 const MESSAGES = { table: "sent_messages", key: "id, channel", time: "sent_at", condition: "session_key IS NULL" };
+const TALLIES = { table: "tallies", key: "at, mapping, what", time: "at" };
+const KEEP_TALLIES_MS = 8 * DAY_MS;
 const SPEND = { table: "spend", key: "hour, session_key, hook, mapping, model", time: "hour" };
 
 /** Deletes the oldest rows of a table that are of before a time, and that nobody writes at the moment. Gives how many. */

@@ -1,7 +1,7 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { REQUEST_FILTERS, UNFINISHED_WORDS } from "../../../core/shared/words.ts";
-import type { StatsView, StatusView } from "../api-client.ts";
+import type { ActivityView, StatusView } from "../api-client.ts";
 import { feed } from "../live.ts";
 import { type Filter, FILTERS } from "../row.ts";
 import { formatMs, formatNumber, toLine } from "../parts/format.ts";
@@ -99,14 +99,13 @@ function FilterBar({ filter }: { filter: Filter }): JSX.Element {
 
 const SHOWN = ["done", "skipped", "refused", "failed", "canceled", "unfinished"] as const;
 const MINUTE_MS = 60_000;
-const MINUTES = 60;
 
-/** Events by state, and rate and latency over time. */
+/** The requests of the last day by state, and rate and latency over time. */
 function Overview(): JSX.Element {
-  const { data: stats } = useCall("GET /api/stats");
+  const { data: activity } = useCall("GET /api/activity");
   const { data: status } = useCall("GET /api/status");
-  const minutes = stats ? toMinutes(stats.minutes) : [];
-  const times = minutes.map(({ at }) => at / 1000);
+  const steps = activity ? toSteps(activity) : [];
+  const times = steps.map(({ at }) => at / 1000);
   return (
     <div class="overview">
       <div class="counts">
@@ -114,8 +113,7 @@ function Overview(): JSX.Element {
           <Count
             key={name}
             name={name === "unfinished" ? "not finished" : name}
-            count={stats && (stats.events[name] ?? 0) + (name === "refused" ? stats.refused : 0)}
-            max={stats?.countedTo}
+            count={activity && (activity.events[name] ?? 0)}
             href={hrefTo([], { status: name })}
           />
         ))}
@@ -124,21 +122,21 @@ function Overview(): JSX.Element {
             key={name}
             name={name}
             title={`${name} turns`}
-            count={stats && (stats.runs[name] ?? 0)}
-            max={stats?.countedTo}
+            count={activity && (activity.runs[name] ?? 0)}
+            max={activity?.countedTo}
             href={hrefTo(["runs"], { state: name })}
           />
         ))}
         <BudgetUse budget={status?.budget} />
       </div>
       <ChartBox
-        label="Requests per minute"
+        label="Requests in five minutes"
         format={formatNumber}
         times={times}
         series={[
-          { label: "all", color: "--accent", isArea: true, values: minutes.map(({ requests }) => requests) },
-          { label: "4xx", color: "--warn", values: minutes.map(({ clientErrors }) => clientErrors) },
-          { label: "5xx", color: "--bad", values: minutes.map(({ serverErrors }) => serverErrors) },
+          { label: "all", color: "--accent", isArea: true, values: steps.map((step) => step.requests ?? null) },
+          { label: "4xx", color: "--warn", values: steps.map((step) => step.clientErrors ?? null) },
+          { label: "5xx", color: "--bad", values: steps.map((step) => step.serverErrors ?? null) },
         ]}
       />
       <ChartBox
@@ -149,12 +147,12 @@ function Overview(): JSX.Element {
           {
             label: "mean",
             color: "--accent",
-            values: minutes.map(({ requests, totalMs }) => (requests ? totalMs / requests : null)),
+            values: steps.map(({ requests, totalMs = 0 }) => (requests ? totalMs / requests : null)),
           },
           {
             label: "slowest",
             color: "--quiet",
-            values: minutes.map(({ requests, maxMs }) => (requests ? maxMs : null)),
+            values: steps.map(({ requests, slowestMs = 0 }) => (requests ? slowestMs : null)),
           },
         ]}
       />
@@ -191,16 +189,17 @@ function BudgetUse({ budget }: { budget: StatusView["budget"] }): JSX.Element | 
   );
 }
 
-type Minute = Omit<StatsView["minutes"][number], "at"> & { at: number };
-const NOTHING = { requests: 0, clientErrors: 0, serverErrors: 0, totalMs: 0, maxMs: 0, turns: 0, failedTurns: 0 };
+type Step = Partial<Omit<ActivityView["steps"][number], "at">> & { at: number };
 
-/** The last hour without gaps. */
-function toMinutes(known: StatsView["minutes"]): Minute[] {
-  const byTime = new Map(known.map((minute) => [Date.parse(minute.at), minute]));
-  const end = Math.floor(Date.now() / MINUTE_MS) * MINUTE_MS;
-  return Array.from({ length: MINUTES }, (_, index) => {
-    const at = end - (MINUTES - 1 - index) * MINUTE_MS;
-    return { ...NOTHING, ...byTime.get(at), at };
+/** All steps of the period. Those in which the service did not run are empty: a gap. */
+function toSteps({ from, stepMinutes, steps }: ActivityView): Step[] {
+  const byTime = new Map(steps.map((step) => [Date.parse(step.at), step]));
+  const stepMs = stepMinutes * MINUTE_MS;
+  const start = Math.ceil(Date.parse(from) / stepMs) * stepMs;
+  const count = Math.floor((Date.now() - start) / stepMs) + 1;
+  return Array.from({ length: count }, (_, index) => {
+    const at = start + index * stepMs;
+    return { ...byTime.get(at), at };
   });
 }
 
