@@ -1,7 +1,6 @@
 /** The program as a few files, because a start takes as long as it has files to load. */
 import { build, type Metafile, type Plugin } from "esbuild";
-import { mkdirSync, writeFileSync } from "node:fs";
-import { readFile } from "node:fs/promises";
+import { globSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { compiledChecks, writeChecks } from "./checks.ts";
 import { bundlePrograms, PROGRAM_FILES } from "../src/core/transforms/sandbox/prepare.ts";
@@ -17,19 +16,26 @@ const EXTERNAL = ["@opentelemetry/api", "esbuild", "isolated-vm", "tsx", "pg-nat
 /** Their module entry points load data files or peers through `require` of their own, which no bundle can follow. */
 const ALIASES = { "css-tree": "css-tree/dist/csstree.esm" };
 
+const ENTRIES = [
+  "index",
+  "contracts/index",
+  "cli/webhooks",
+  "service/testing",
+  "stores/sqlite/search-worker",
+  "agents/workspace/box-init",
+];
+
+/** Before the name of a library that `loadAtFirstUse` loads. */
+const LIBRARY = "library:";
+
 /** Writes the program and those of the sandbox to a folder, and returns the files that are in it, relative to the root. */
 export async function bundleProgram(dist: string): Promise<string[]> {
   const { metafile } = await build({
     absWorkingDir: ROOT,
     entryPoints: [
-      "src/index.ts",
-      "src/contracts/index.ts",
-      "src/cli/webhooks.ts",
-      "src/service/testing.ts",
-      "src/stores/sqlite/search-worker.ts",
-      "src/agents/workspace/box-init.ts",
+      ...ENTRIES.map((name) => ({ in: `src/${name}.ts`, out: name })),
+      ...listLazyLibraries().map((name) => ({ in: `${LIBRARY}${name}`, out: `libraries/${name}` })),
     ],
-    outbase: "src",
     outdir: dist,
     chunkNames: "chunks/[name]-[hash]",
     bundle: true,
@@ -39,7 +45,7 @@ export async function bundleProgram(dist: string): Promise<string[]> {
     target: "node24",
     // The libraries among them are CommonJS.
     banner: { js: 'import { createRequire as from } from "node:module";\nconst require = from(import.meta.url);' },
-    plugins: [compiledChecks(), lazyLibraries()],
+    plugins: [compiledChecks(), lazyLibraries(), plainHttp()],
     external: EXTERNAL,
     alias: ALIASES,
     metafile: true,
@@ -60,18 +66,45 @@ function requireNames({ inputs }: Metafile): void {
   }
 }
 
-/** What is loaded at its first use is bundled too. */
+/** Each has an entry of its own: as part of a chunk, its text would be read with everything else in that. */
 function lazyLibraries(): Plugin {
   return {
     name: "lazy-libraries",
-    setup({ onLoad }) {
-      onLoad({ filter: /[\\/]src[\\/].*\.ts$/ }, async ({ path: file }) => {
-        const source = await readFile(file, "utf8");
-        const contents = source.replaceAll(/loadAtFirstUse<.*>\(("[^"]+")\)/g, "() => require($1)");
-        return { contents, loader: "ts" };
-      });
+    setup({ onResolve, onLoad }) {
+      onResolve({ filter: new RegExp(`^${LIBRARY}`) }, ({ path: specifier }) => ({
+        path: specifier.slice(LIBRARY.length),
+        namespace: "library",
+      }));
+      onLoad({ filter: /.*/, namespace: "library" }, ({ path: name }) => ({
+        contents: `export const library = require(${JSON.stringify(name)});`,
+        resolveDir: ROOT,
+      }));
     },
   };
+}
+
+/** A named import from `node:http` makes Node load its own undici, which takes longer than most chunks. */
+function plainHttp(): Plugin {
+  return {
+    name: "plain-http",
+    setup({ onResolve, onLoad }) {
+      onResolve({ filter: /^(?:node:)?http$/ }, () => ({ path: "node:http", namespace: "plain" }));
+      onLoad({ filter: /.*/, namespace: "plain" }, () => ({
+        contents: 'module.exports = process.getBuiltinModule("node:http");',
+      }));
+    },
+  };
+}
+
+function listLazyLibraries(): string[] {
+  const sources = globSync("src/**/*.ts", { cwd: ROOT, exclude: ["**/*.test.ts"] });
+  const names = sources.flatMap((file) =>
+    Array.from(
+      readFileSync(path.join(ROOT, file), "utf8").matchAll(/loadAtFirstUse<.*>\("([^"]+)"\)/g),
+      ([, name = ""]) => name,
+    ),
+  );
+  return [...new Set(names)];
 }
 
 async function writeSandbox(dist: string): Promise<void> {

@@ -1,6 +1,10 @@
-import { Cron } from "croner";
+import type * as Croner from "croner";
+import type { Cron } from "croner";
 import { messageOf } from "../errors.ts";
+import { loadAtFirstUse } from "./system/package.ts";
 import { DAY_MS, HOUR_MS, parseDuration } from "./time.ts";
+
+const croner = loadAtFirstUse<typeof Croner>("croner");
 
 /** Times as a person writes them: a cron expression in a time zone, or the multiples of a period since 1970 in UTC. */
 export interface Recurrence {
@@ -60,7 +64,7 @@ function findCronFlaw(cron: string): string | undefined {
 
 /** The library knows no zone here: it counts on the clock of the wall, which `toTimes` then finds in the zone. */
 function openPattern(cron: string): Cron {
-  return new Cron(cron.trim(), { mode: "5-part", timezone: "UTC" });
+  return new (croner().Cron)(cron.trim(), { mode: "5-part", timezone: "UTC" });
 }
 
 /** The recurrence has no flaw. */

@@ -1,4 +1,8 @@
-import PostalMime, { addressParser, decodeWords as decode, type Email, type Mailbox } from "postal-mime";
+import type * as PostalMime from "postal-mime";
+import type { Email, Mailbox } from "postal-mime";
+import { loadAtFirstUse } from "../../core/shared/system/package.ts";
+
+const postalMime = loadAtFirstUse<typeof PostalMime>("postal-mime");
 
 export type { Mailbox };
 
@@ -8,17 +12,22 @@ const MAX_FORWARD_DEPTH = 3;
 
 /** The decoded parts of a mail. Rejects if it is nested too deeply, or if its headers are too large. */
 export async function parseMime(source: Uint8Array): Promise<Email> {
-  return await PostalMime.parse(source, { maxNestingDepth: MAX_DEPTH, maxRfc822NestingDepth: MAX_FORWARD_DEPTH });
+  return await postalMime().default.parse(source, {
+    maxNestingDepth: MAX_DEPTH,
+    maxRfc822NestingDepth: MAX_FORWARD_DEPTH,
+  });
 }
 
 /** Decodes the encoded words (RFC 2047) of a header value. */
 export function decodeWords(header: string): string {
-  return decode(joinWords(header));
+  return postalMime().decodeWords(joinWords(header));
 }
 
 /** The mailboxes of an address field that separates them in one of the usual ways. */
 export function parseMailboxes(field: string): Mailbox[] {
-  return addressParser(field, { flatten: true }).filter((each) => each.group === undefined);
+  return postalMime()
+    .addressParser(field, { flatten: true })
+    .filter((each) => each.group === undefined);
 }
 
 /**
@@ -29,7 +38,7 @@ export function joinWords(written: string): string {
   const header = written
     .replaceAll(/=\?iso-2022-jp-[\w-]{1,20}\?/gi, "=?iso-2022-jp?")
     .replaceAll(/=\?utf-7\?([bq])\?([^?]*)\?=/gi, (_, encoding: string, content: string) => {
-      const text = decodeUtf7(decode(`=?us-ascii?${encoding}?${content}?=`));
+      const text = decodeUtf7(postalMime().decodeWords(`=?us-ascii?${encoding}?${content}?=`));
       return `=?utf-8?B?${Buffer.from(text).toString("base64")}?=`;
     });
   const neighbors = /=\?(?!iso-2022)([^?\s]+)\?B\?[^?]*\?=(?:\s+=\?\1\?B\?[^?]*\?=)+/gi;

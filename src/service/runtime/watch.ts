@@ -1,13 +1,17 @@
-import { type FSWatcher, watch } from "chokidar";
+import type * as Chokidar from "chokidar";
+import type { FSWatcher } from "chokidar";
 import { lstatSync, type Stats } from "node:fs";
 import path from "node:path";
 import { codeOf } from "../../core/errors.ts";
 import { CLOCK_SLACK_MS, isInstalled, statIfAny } from "../../core/shared/system/files.ts";
+import { loadAtFirstUse } from "../../core/shared/system/package.ts";
 import type { Log } from "../../core/telemetry/log.ts";
 import { isInside, toRealPath } from "../../core/transforms/source-boundary.ts";
 import { createLinkWatcher } from "./links.ts";
 import { createLook } from "./look.ts";
 import { readState } from "./snapshot.ts";
+
+const chokidar = loadAtFirstUse<typeof Chokidar>("chokidar");
 
 /** Events come in bursts: an editor's rename, a checkout, a folder swap. They become one change. */
 const QUIET_MS = 60;
@@ -116,7 +120,7 @@ export function createWatcher(options: WatcherOptions): Watcher {
 
   function open({ usePolling }: { usePolling: boolean }): FSWatcher {
     const atomic = usePolling ? false : DELETION_MS;
-    const opened = watch([], { alwaysStat: true, atomic, ignored, usePolling, interval: POLL_MS });
+    const opened = chokidar().watch([], { alwaysStat: true, atomic, ignored, usePolling, interval: POLL_MS });
     opened.on("all", (event, file) => {
       // Files in a new folder are reported themselves.
       if (event === "addDir") return;

@@ -1,5 +1,9 @@
-import { type Color, interpolate, parse, wcagContrast } from "culori";
+import type * as Culori from "culori";
+import type { Color } from "culori";
+import { loadAtFirstUse } from "../system/package.ts";
 import { splitList } from "./css-values.ts";
+
+const culori = loadAtFirstUse<typeof Culori>("culori");
 
 const MAX_COLOR_LENGTH = 200;
 /** The library's expressions take quadratic time. */
@@ -9,7 +13,7 @@ const MAX_PLAIN_COLOR_LENGTH = 64;
 export function parseColor(text: string): Color | undefined {
   if (text.length > MAX_COLOR_LENGTH) return undefined;
   const [, name, inner = ""] = /^(light-dark|color-mix)\((.*)\)$/s.exec(text.trim()) ?? [];
-  if (name === undefined) return text.length <= MAX_PLAIN_COLOR_LENGTH ? parse(text) : undefined;
+  if (name === undefined) return text.length <= MAX_PLAIN_COLOR_LENGTH ? culori().parse(text) : undefined;
   const [first = "", second = "", third = ""] = splitList(inner);
   if (name === "light-dark") return parseColor(first);
   const one = toPart(second);
@@ -19,7 +23,7 @@ export function parseColor(text: string): Color | undefined {
   const rest = other.share ?? 1 - share;
   const total = share + rest;
   if (!(total > 0)) return undefined;
-  const mixed = interpolate([one.color, other.color], "rgb")(rest / total);
+  const mixed = culori().interpolate([one.color, other.color], "rgb")(rest / total);
   // Shares below 100 % make it more transparent.
   return { ...mixed, alpha: (mixed.alpha ?? 1) * Math.min(1, total) };
 }
@@ -39,5 +43,5 @@ export function isReadable(color: string, background: string | undefined): boole
   const parsed = parseColor(color);
   if (!parsed || (parsed.alpha ?? 1) < 0.1) return false;
   const behind = background === undefined ? undefined : parseColor(background);
-  return behind === undefined || wcagContrast(parsed, behind) >= MIN_CONTRAST;
+  return behind === undefined || culori().wcagContrast(parsed, behind) >= MIN_CONTRAST;
 }

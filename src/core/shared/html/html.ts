@@ -1,6 +1,10 @@
-import { type DefaultTreeAdapterTypes as Tree, html as spec, parse } from "parse5";
+import type * as Parse5 from "parse5";
+import type { DefaultTreeAdapterTypes as Tree } from "parse5";
+import { loadAtFirstUse } from "../system/package.ts";
 import { type Appearance, PAGE } from "./appearance.ts";
 import { createStyles, readDataUrl, type StyleSheet } from "./style.ts";
+
+const parse5 = loadAtFirstUse<typeof Parse5>("parse5");
 
 const MAX_HTML_CHARACTERS = 300_000;
 /** Deeper quotes get no further mark, since each level adds one to every line. */
@@ -22,6 +26,7 @@ const HIDDEN = new Set(
 
 /** The text that a browser shows for a mail in HTML, with the targets of links in brackets behind their text. */
 export function htmlToText(html: string): string {
+  const { html: spec, parse } = parse5();
   const document = parse(html.slice(0, MAX_HTML_CHARACTERS));
   const readAppearance = createStyles(styleSheetsOf(document), document.mode === spec.DOCUMENT_MODE.QUIRKS);
   const appearances: Appearance[] = [PAGE];

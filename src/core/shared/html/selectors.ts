@@ -1,6 +1,10 @@
-import { compile } from "css-select";
-import { type CssNode, find, generate, type Selector } from "css-tree";
+import type * as CssSelect from "css-select";
+import type { CssNode, Selector } from "css-tree";
 import type { DefaultTreeAdapterTypes as Tree } from "parse5";
+import { loadAtFirstUse } from "../system/package.ts";
+import { cssTree } from "./css-tree.ts";
+
+const cssSelect = loadAtFirstUse<typeof CssSelect>("css-select");
 
 type Element = Tree.Element;
 
@@ -36,10 +40,10 @@ export function createSelectors(quirksMode: boolean): Selectors {
   return {
     compile(selector, onError) {
       if (Array.from(selector.children).some(isNever)) return matchNothing;
-      if (find(selector, isUnknownClass)) return undefined;
+      if (cssTree().find(selector, isUnknownClass)) return undefined;
       try {
         const options = { adapter, quirksMode, cacheResults: false };
-        const matches = compile<Tree.Node, Element>(generate(selector), options);
+        const matches = cssSelect().compile<Tree.Node, Element>(cssTree().generate(selector), options);
         return (element) => {
           try {
             return matches(element);

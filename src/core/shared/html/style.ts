@@ -1,16 +1,7 @@
-import {
-  type Atrule,
-  type CssNode,
-  type Declaration,
-  generate,
-  ident,
-  lexer,
-  type List,
-  parse,
-  type Rule,
-} from "css-tree";
+import type { Atrule, CssNode, Declaration, List, Rule } from "css-tree";
 import type { DefaultTreeAdapterTypes as Tree } from "parse5";
 import { type Appearance, type Declared, isRelevant, PAGE, toAppearance } from "./appearance.ts";
+import { cssTree } from "./css-tree.ts";
 import { evaluateMath, isUnread, OPAQUE } from "./css-values.ts";
 import { type Reach, reachOfMedia } from "./media.ts";
 import {
@@ -143,7 +134,7 @@ function toImport(node: CssNode): { css: string; reach: Reach } | undefined {
   const css = readDataUrl(url);
   return css === undefined
     ? undefined
-    : { css, reach: reachOfMedia(conditions.map((part) => generate(part)).join(" ")) };
+    : { css, reach: reachOfMedia(conditions.map((part) => cssTree().generate(part)).join(" ")) };
 }
 
 /** The text in the address of a style sheet, such as `data:text/css;base64,cHt9`; undefined for one that is elsewhere. */
@@ -169,7 +160,7 @@ function createParser(): ParseCss {
       if (work > MAX_ERROR_WORK) throw error;
     };
     try {
-      return parse(css, { context, onParseError });
+      return cssTree().parse(css, { context, onParseError });
     } catch {
       return undefined;
     }
@@ -251,11 +242,11 @@ const ALIASES = new Map([
 const MAX_VALUE_LENGTH = 1000;
 
 function toStyled({ property: written, value, important }: Declaration, context: StyleContext): Styled[] {
-  const name = ident.decode(written).toLowerCase();
+  const name = cssTree().ident.decode(written).toLowerCase();
   const property = ALIASES.get(name) ?? name;
   if (!isRelevant(property)) return [];
-  const text = generate(value);
-  const decoded = text.length > MAX_VALUE_LENGTH ? OPAQUE : ident.decode(text).toLowerCase();
+  const text = cssTree().generate(value);
+  const decoded = text.length > MAX_VALUE_LENGTH ? OPAQUE : cssTree().ident.decode(text).toLowerCase();
   const meant = context.quirksMode ? withQuirks(name, decoded) : decoded;
   const { origin } = context;
   const weight = important ? IMPORTANT + (origin === ORIGIN.layer ? ORIGIN.importantLayer : origin) : origin;
@@ -284,15 +275,15 @@ function isValid(name: string, value: string): boolean {
   if (isUnread(value) || /\(from\s/.test(value)) return true;
   const parts = value.replaceAll(/url\([^)]*\)/g, " url ").match(/[^\s,()/]+/g) ?? [];
   if (parts.length > MAX_PARTS) return false;
-  if (lexer.matchProperty(name, value).matched) return true;
+  if (cssTree().lexer.matchProperty(name, value).matched) return true;
   // Office writes the names of old systems.
-  return isColor(name) && lexer.match("<deprecated-system-color>", value).matched !== null;
+  return isColor(name) && cssTree().lexer.match("<deprecated-system-color>", value).matched !== null;
 }
 
 function reachOf({ name, prelude }: Atrule): Reach {
   if (/keyframes$/i.test(name)) return "nothing";
   if (name.toLowerCase() !== "media") return "what hides";
-  return reachOfMedia(prelude ? generate(prelude) : "");
+  return reachOfMedia(prelude ? cssTree().generate(prelude) : "");
 }
 
 /** The origin of what is in a rule. The order of layers does not matter, since only what hides counts of them. */

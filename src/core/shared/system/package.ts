@@ -17,6 +17,9 @@ export function packageVersion(): string {
 
 const require = createRequire(import.meta.url);
 
+/** Each is a file of the build there, so that a start does not read it. */
+const LIBRARIES = path.join(PACKAGE_ROOT, "dist/libraries");
+
 /**
  * A library that most starts do not need: the function loads it at its first call. For places that cannot wait; others
  * `await import(…)`.
@@ -24,5 +27,5 @@ const require = createRequire(import.meta.url);
 // oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- TypeScript cannot tell it from the name.
 export function loadAtFirstUse<Library>(name: string): () => Library {
   let library: Library | undefined;
-  return () => (library ??= require(name));
+  return () => (library ??= IS_CHECKOUT ? require(name) : require(path.join(LIBRARIES, `${name}.js`)).library);
 }
