@@ -1,9 +1,11 @@
-/** `check` and `doctor` before Debian's PgBouncer. */
+/** `check`, `doctor` and prepared statements before Debian's PgBouncer. */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { createDatabase } from "../../src/stores/postgres/database.ts";
 import { createPostgresJournal } from "../../src/stores/postgres/postgres.ts";
+import { silentLog } from "../../src/core/telemetry/log.ts";
 import { silentTelemetry } from "../../src/core/telemetry/telemetry.ts";
 import { runWebhooks } from "../support/cli.ts";
 import type { PostgresServer } from "../support/postgres-server.ts";
@@ -47,4 +49,22 @@ test.each<[string, { poolSize: number; showsSettings?: boolean; isPast?: boolean
     for (const node of nodes) await node.close();
     await bouncer.remove();
   }
+});
+
+test("prepared statements are lost on connections that transactions share, and nothing else is", async () => {
+  const bouncer = await startBouncerBefore(server.port, { poolSize: 2 });
+  const url = Object.assign(new URL(await server.createUrl()), { port: String(bouncer.port) }).href;
+  const lines: string[] = [];
+  const log = { ...silentLog, info: (message: string) => void lines.push(message) };
+  const database = createDatabase({ url, maxConnections: 3, commitTimeoutMs: 0, log });
+  await database.transact(({ run }) => run("CREATE TABLE numbers (n integer)"));
+  const all = Array.from({ length: 30 }, (_, n) => n);
+  await Promise.all(all.map((n) => database.transact(({ run }) => run("INSERT INTO numbers VALUES ($1)", [n]))));
+  const read = await Promise.all(
+    all.map((n) => database.read(({ get }) => get("SELECT n FROM numbers WHERE n = $1", [n]))),
+  );
+  expect(read).toEqual(all.map((n) => ({ n })));
+  expect(lines).toEqual([expect.stringContaining("prepared statement")]);
+  await database.close();
+  await bouncer.remove();
 });

@@ -5,14 +5,15 @@ import type { Log } from "../../core/telemetry/log.ts";
 import { createOutage } from "../../core/journal/outage.ts";
 import type { Row } from "../../core/journal/rows.ts";
 import { NODE_LEASE_MS } from "../../core/shared/time.ts";
-import { isConflict, isRefused, toUnavailable } from "./errors.ts";
+import { isConflict, isNameLost, isRefused, toUnavailable } from "./errors.ts";
+import { createNames, type StatementNames } from "./names.ts";
 import { toPostgresText } from "./text.ts";
 
 type SqlValue = string | number | boolean | Buffer | null | undefined | readonly (string | number | null)[];
 
 /**
- * A connection inside a transaction, or any one of the pool. Statements are not named, so that PgBouncer can stand
- * between. Statements that do not wait for each other are sent together, and run one after another.
+ * A connection inside a transaction, or any one of the pool. Statements that do not wait for each other are sent together,
+ * and run one after another.
  */
 export interface Sql {
   all(sql: string, values?: SqlValue[]): Promise<Row[]>;
@@ -98,6 +99,7 @@ export function createDatabase(options: DatabaseOptions): PostgresDatabase {
   pool.on("connect", (client) => client.on("error", () => undefined));
   pool.on("error", (error) => log.debug("database connection lost", { error: error.message }));
   const outage = createOutage(log);
+  const names = createNames(log);
   let closed = false;
   let hasCommitted = false;
 
@@ -133,6 +135,7 @@ export function createDatabase(options: DatabaseOptions): PostgresDatabase {
     const progress: Progress = { isRepeated: false, isCommitSent: false };
     for (let conflicts = 0, delayMs = RETRY_MS; ;) {
       const wasCommitSent = progress.isCommitSent;
+      const hadNames = names.areUsed();
       try {
         requireOpen();
         const result = await attempt(progress);
@@ -140,6 +143,10 @@ export function createDatabase(options: DatabaseOptions): PostgresDatabase {
         outage.end();
         return result;
       } catch (error) {
+        if (hadNames && isNameLost(error)) {
+          names.stop();
+          continue;
+        }
         const unavailable = toUnavailable(error);
         if (!unavailable && !isConflict(error, progress.isRepeated)) throw error;
         const { isRepeated, isCommitSent } = progress;
@@ -159,11 +166,22 @@ export function createDatabase(options: DatabaseOptions): PostgresDatabase {
 
   /** Sends all three together: one way there and back. */
   async function readOne(text: string, values?: SqlValue[]): Promise<QueryResult<Row>> {
+    const hadNames = names.areUsed();
+    try {
+      return await tryToRead(text, values);
+    } catch (error) {
+      if (!hadNames || !isNameLost(error)) throw error;
+      names.stop();
+      return tryToRead(text, values);
+    }
+  }
+
+  async function tryToRead(text: string, values?: SqlValue[]): Promise<QueryResult<Row>> {
     const client = await pool.connect();
     let isBroken = true;
     try {
       const begun = sendBegin(client, begin);
-      const answer = send(client, text, values);
+      const answer = send({ client, names }, text, values);
       const [, result] = await Promise.all([begun, answer, client.query("COMMIT")]);
       isBroken = false;
       return result;
@@ -181,10 +199,10 @@ export function createDatabase(options: DatabaseOptions): PostgresDatabase {
     try {
       const begun = sendBegin(client, `${begin}; ${first}`);
       const last: LastStatement[] = [];
-      const result = await work(toTransactionSql(client, begun, last), begun);
+      const result = await work(toTransactionSql({ client, names }, begun, last), begun);
       await begun;
       progress.isCommitSent = true;
-      await commit(client, last);
+      await commit({ client, names }, last);
       isBroken = false;
       return result;
     } catch (error) {
@@ -230,14 +248,14 @@ interface LastStatement {
 const WARNING = "01000";
 
 /** After a statement that failed, COMMIT is a ROLLBACK. */
-async function commit(client: PoolClient, last: LastStatement[]): Promise<void> {
+async function commit({ client, names }: Connection, last: LastStatement[]): Promise<void> {
   let warning: string | undefined;
   const onNotice = ({ code, message }: { code?: string; message?: string }): void => {
     if (code === WARNING) warning = message;
   };
   client.on("notice", onNotice);
   sendTogether(client);
-  const sent = last.map(({ text, values }) => send(client, text, values));
+  const sent = last.map(({ text, values }) => send({ client, names }, text, values));
   const answers = await Promise.allSettled([...sent, client.query<Row>("COMMIT")]);
   client.off("notice", onNotice);
   for (const [index, answer] of answers.entries()) {
@@ -248,10 +266,10 @@ async function commit(client: PoolClient, last: LastStatement[]): Promise<void> 
   if (warning !== undefined) throw new JournalUnavailable(`the database's standby may lack the commit: ${warning}`);
 }
 
-function toTransactionSql(client: PoolClient, begun: Promise<unknown>, last: LastStatement[]): TransactionSql {
+function toTransactionSql(connection: Connection, begun: Promise<unknown>, last: LastStatement[]): TransactionSql {
   const query = (text: string, values?: SqlValue[]): Promise<QueryResult<Row>> => {
-    sendTogether(client);
-    return send(client, text, values);
+    sendTogether(connection.client);
+    return send(connection, text, values);
   };
   return {
     ...toSql(async (text, values) => {
@@ -264,8 +282,13 @@ function toTransactionSql(client: PoolClient, begun: Promise<unknown>, last: Las
   };
 }
 
-function send(client: PoolClient, text: string, values: SqlValue[] = []): Promise<QueryResult<Row>> {
-  return client.query<Row>({ text, values: values.map(toStored) });
+interface Connection {
+  client: PoolClient;
+  names: StatementNames;
+}
+
+function send({ client, names }: Connection, text: string, values: SqlValue[] = []): Promise<QueryResult<Row>> {
+  return client.query<Row>({ name: names.find(text, values), text, values: values.map(toStored) });
 }
 
 function toStored<Value extends SqlValue>(value: Value): Value | string | (string | number | null)[] {

@@ -14,6 +14,15 @@ export function isConflict(error: unknown, isRepeated: boolean): boolean {
   return error instanceof Conflict || CONFLICTS.has(code) || (isRepeated && code === UNIQUE_VIOLATION);
 }
 
+/** A prepared statement that is not there, or is there already. */
+const NAME_STATES = new Set(["26000", "42P05"]);
+
+/** A pooler gave the transaction a connection that does not know its statements by name, or a migration has changed them. */
+export function isNameLost(error: unknown): boolean {
+  const state = stateOf(error) ?? "";
+  return NAME_STATES.has(state) || (state === "0A000" && messageOf(error).includes("cached plan"));
+}
+
 /**
  * States that concern the server, not the statement: connection, resources (also a full disk), shut down, canceled,
  * read-only after a failover, idle for too long, and a file system that fails.
