@@ -1,4 +1,4 @@
-/** The package: its exports, its files, and that the build runs. */
+/** The package: its exports, its files, and that the build runs, unless `dist` is new, as after `npm run build`. */
 import { execFile, execFileSync } from "node:child_process";
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -14,7 +14,7 @@ import { startModels } from "./support/models.ts";
 import { startSmtp } from "./support/smtp.ts";
 import { toBytes, toMailConfig } from "./support/mail-service.ts";
 import { createPostgresUrl } from "./support/postgres.ts";
-import { ACP_AGENT } from "./support/program.ts";
+import { ACP_AGENT, isBuilt } from "./support/program.ts";
 import { describeTypes } from "./support/public-types.ts";
 import { GATEWAY_TOKEN, HOOK_TOKEN, withTokens } from "./support/service.ts";
 
@@ -29,7 +29,7 @@ const command = path.join(installed, "dist/cli/webhooks.js");
 let packed: string[];
 
 beforeAll(async () => {
-  await run(process.execPath, [path.join(root, ".ci/build.ts")]);
+  if (!isBuilt()) await run(process.execPath, [path.join(root, ".ci/build.ts")]);
   packed = await installPackage();
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));

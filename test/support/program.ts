@@ -1,4 +1,14 @@
-import { existsSync, globSync, mkdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  cpSync,
+  existsSync,
+  globSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import path from "node:path";
 
 const ROOT = path.join(import.meta.dirname, "../..");
@@ -7,7 +17,7 @@ const FOLDER = path.join(ROOT, "node_modules/.cache/package");
 /** `webhooks`: in tests as the package ships it, since it starts in half the time of the source; in scripts the source. */
 export const PROGRAM = process.env.HOOKLINE_TEST_PROGRAM ?? path.join(ROOT, "src/cli/webhooks.ts");
 
-/** Its package, without declarations and the page. */
+/** Its package, perhaps without declarations and the page. */
 export const PACKAGE = path.join(PROGRAM, "../../..");
 
 /** An agent and an MCP server for tests, each in one file: a start takes half the time. */
@@ -43,8 +53,15 @@ async function buildFolder(): Promise<void> {
     const outfile = path.join(FOLDER, `${file}.js`);
     await build({ entryPoints: [entry], outfile, bundle: true, platform: "node", format: "esm" });
   }
+  if (isBuilt()) return cpSync(path.join(ROOT, "dist"), path.join(FOLDER, "dist"), { recursive: true });
   // Last: some seconds after it the process of esbuild ends, with any other build.
   await bundleProgram(path.join(FOLDER, "dist"));
+}
+
+/** Whether `npm run build` has run after the last change of what it reads. */
+export function isBuilt(): boolean {
+  const last = path.join(ROOT, "dist/sbom.cdx.json");
+  return existsSync(last) && statSync(last).mtimeMs > newestChange();
 }
 
 /** In milliseconds. A folder changes when a file is added or removed; `ctime` is that of this place, also of a copy. */
