@@ -38,12 +38,14 @@ export function createAcp(options: ProgramOptions, context: ProgramContext): Age
   return {
     name,
     makesCalls: () => options.sandbox !== false,
+    hasWorkspaces: () => options.sandbox !== false,
     async run(turn, signal) {
       const model = requireModelId(name, turn.model);
       assertNotAborted(name, signal);
       try {
         return await prepare({ ...turn, model }, signal, async (program, turnSignal) => {
-          const answer = await runProgram(program, { ...turn, model }, turnSignal);
+          const message = program.words + turn.message;
+          const answer = await runProgram(program, { ...turn, message, model }, turnSignal);
           assertNotAborted(name, turnSignal);
           return toReply(name, answer, turn.model);
         });

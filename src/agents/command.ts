@@ -30,11 +30,12 @@ export function createCommand(options: ProgramOptions, context: ProgramContext):
   return {
     name,
     makesCalls: () => options.sandbox !== false,
+    hasWorkspaces: () => options.sandbox !== false,
     async run(turn, signal) {
       const model = requireModelId(name, turn.model);
       assertNotAborted(name, signal);
-      return await prepare({ ...turn, model }, signal, async ({ process, isBoxed }, turnSignal) => {
-        const work = { ...process, input: turn.message, maxOutputBytes: MAX_REPLY_BYTES };
+      return await prepare({ ...turn, model }, signal, async ({ process, isBoxed, words }, turnSignal) => {
+        const work = { ...process, input: words + turn.message, maxOutputBytes: MAX_REPLY_BYTES };
         const result = await runProgram(work, turnSignal);
         assertNotAborted(name, turnSignal);
         return { text: readReply(isBoxed ? withSignal(result) : result, { name, secrets }), model: turn.model };

@@ -9,6 +9,7 @@ export function createAgent(drivers: ReadonlyMap<string, AgentDriver>): AgentDri
     name: "providers",
     canCall: (model) => requireDriver(drivers, model).canCall?.(model) ?? false,
     makesCalls: (model) => requireDriver(drivers, model).makesCalls?.(model) ?? false,
+    hasWorkspaces: (model = "") => drivers.get(model.split("/", 1)[0] ?? "")?.hasWorkspaces?.(model) ?? false,
     keepsHistory: (model = "") => drivers.get(model.split("/", 1)[0] ?? "")?.keepsHistory?.(model) ?? false,
     run: async (turn, signal) => requireDriver(drivers, turn.model).run(turn, signal),
     close: () => drivers.forEach((driver) => driver.close?.()),

@@ -192,6 +192,7 @@ export function createReceiver(parts: ReceiverParts): Receiver {
           isEcho,
           hasSpoken: journal.hasSpoken,
           findSent: createFindSent(channels),
+          changes: mappings.hasWorkspaces ? toChanges(mappings) : undefined,
           isOwn,
           openState,
         };
@@ -202,6 +203,17 @@ export function createReceiver(parts: ReceiverParts): Receiver {
         return refuse(request, error, startedAt);
       }
     });
+  }
+
+  function toChanges({ mappings }: Runtime["mappings"]): ResolveOptions["changes"] {
+    return {
+      find: journal.findChange,
+      listWoken: async (sessionKey) => {
+        const runs = await journal.listRuns({ sessionKey, limit: MAX_WOKEN });
+        return runs.flatMap(({ action }) => action?.woken ?? []);
+      },
+      findMapping: (id) => mappings.find(({ source }) => source.id === id),
+    };
   }
 
   async function refuse(request: HookRequest, thrown: unknown, startedAt: number): Promise<never> {
@@ -339,6 +351,9 @@ const LATE_DELIVERY_MS = 4 * DAY_MS;
 
 /** Through how many services that publish an event can come. */
 const MAX_STORES = 8;
+
+/** How many runs of a session are looked at. */
+const MAX_WOKEN = 100;
 
 /** How often a request runs again because other nodes changed its state. */
 const MAX_RERUNS = 3;

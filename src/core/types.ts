@@ -216,6 +216,10 @@ export interface AgentAction extends ActionBase, ReplyTarget, StoredSettings {
   context?: ContextCall[];
   /** The calls that the turn may make. */
   grants?: Grant[];
+  /** The repository in which the agent works. */
+  workspace?: Workspace;
+  /** The event continues a session at its own change. */
+  woken?: Woken;
   /** The host of the service that the event is about. */
   serviceHost?: string;
   /** What the message is from, if others who can read replies of its session cannot see it. */
@@ -224,6 +228,57 @@ export interface AgentAction extends ActionBase, ReplyTarget, StoredSettings {
   stranger?: true;
   /** Joins one run with all actions that arrive under the key within the window. */
   coalesce?: { key: string; windowMs: number };
+}
+
+/** A repository in which the agent of a turn works, and what becomes of its changes. */
+export interface Workspace {
+  /** The account of a channel: `github`, `github:eu`. */
+  account: string;
+  /** `acme/app` */
+  repository: string;
+  /** The commit, or a full ref. Absent: the head of `base`. */
+  commit?: string;
+  /** The branch that pull requests are for. Absent: the default branch. */
+  base?: string;
+  /** The program that is run in a new tree, and its arguments. */
+  setup?: string[];
+  /** Changes elsewhere need a person. Absent: anywhere. */
+  paths?: string[];
+  /** Changes there need a person. Absent: those of CI, of Git and of agents. */
+  protect?: string[];
+  /** The fork that is pushed to. Absent: the repository itself. */
+  pushTo?: string;
+  /** The author of commits, as `Name <mail>`. */
+  author?: string;
+  /** At a pull request that is not ours: no change is offered. */
+  isForeign?: true;
+  /** Others can see the repository. */
+  isPublic?: true;
+  /** The page of what the event is about. */
+  url?: string;
+  /** The event is about the session's own change: at this commit, which must be the head of its branch. */
+  about?: string;
+}
+
+/** check: a check of the change has failed · person: a comment or a review · end: the checks have had all their turns. */
+export interface Woken {
+  by: "check" | "person" | "end";
+  /** The commit that the check was about. */
+  commit?: string;
+}
+
+/** A change that a session has pushed, as it is kept under the keys of its branch and its pull request. */
+export interface KeptChange extends Pick<Workspace, "account" | "repository"> {
+  sessionKey: string;
+  /** The id of the mapping that made it, and the model of its turn. */
+  mapping: string;
+  model?: string;
+  base: string;
+  branch: string;
+  /** What was pushed last. */
+  commit: string;
+  /** What was pushed before it. */
+  earlier: string[];
 }
 
 /** A call whose result the agent is given with the message. */
@@ -246,6 +301,14 @@ export const PRESET_SET = "preset:";
 
 export function isPresetCall(call: string): boolean {
   return call.startsWith(PRESET_SET);
+}
+
+/** The services whose repositories can be workspaces. */
+export const FORGES = ["github", "gitlab", "gitea"] as const;
+
+/** The call that publishes a change: `github.change`. */
+export function isChangeCall(call: string): boolean {
+  return FORGES.some((forge) => call === `${forge}.change`);
 }
 
 /** A call of a tool set that a turn may make. */

@@ -44,7 +44,11 @@ export interface MadeSet {
   block: ToolSetBlock;
 }
 
-export function openToolSets(made: ReadonlyMap<string, MadeSet>): ToolSets {
+/** `changes`: the calls that publish changes, by account. */
+export function openToolSets(
+  made: ReadonlyMap<string, MadeSet>,
+  changes: ReadonlyMap<string, OpenCall> = new Map(),
+): ToolSets {
   const alerts = new EventEmitter<{ alert: [ToolAlert] }>();
   const raise: Raise = (alert) => void alerts.emit("alert", alert);
   const sets = new Map(Array.from(made, ([name, one]) => [name, openSet(name, one, raise)]));
@@ -58,6 +62,7 @@ export function openToolSets(made: ReadonlyMap<string, MadeSet>): ToolSets {
     sets,
     leftOut,
     find: (fullName) => calls.get(fullName),
+    findChange: (account) => changes.get(account),
     list: () => [...calls.values()],
     explainMissing(fullName) {
       const set = toolSetOf(fullName);

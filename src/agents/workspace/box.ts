@@ -21,8 +21,10 @@ const INIT = path.join(
   IS_CHECKOUT ? "src" : "dist",
   `agents/workspace/box-init.${IS_CHECKOUT ? "ts" : "js"}`,
 );
-const INIT_IN_BOX = `/run/hookline/init.${IS_CHECKOUT ? "mts" : "mjs"}`;
-const RELAY_IN_BOX = "/run/hookline/relay";
+/** What the service gives the program, in the box. */
+export const RUN_IN_BOX = "/run/hookline";
+const INIT_IN_BOX = `${RUN_IN_BOX}/init.${IS_CHECKOUT ? "mts" : "mjs"}`;
+const RELAY_IN_BOX = `${RUN_IN_BOX}/relay`;
 
 const SYSTEM = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"];
 

@@ -6,6 +6,7 @@ import path from "node:path";
 import { promisify } from "node:util";
 import { DriverError } from "../../core/errors.ts";
 import { parseObject } from "../../core/shared/json.ts";
+import type { TreeState } from "./tree.ts";
 import { createFolder, orElse } from "../../core/shared/system/files.ts";
 
 /** The folders of a session, and what the service notes beside them. */
@@ -30,6 +31,8 @@ export interface HomeState {
   sources?: string[];
   /** Its last turn waits for a person: the run, and how many calls of it the agent knows. */
   waiting?: { runId: string; calls: number };
+  /** The repository in `work`. */
+  tree?: TreeState;
 }
 
 /** Folders that turns use now, or that are being removed. */
@@ -43,7 +46,7 @@ const busy = new Set<string>();
 export async function openHome(
   stateDir: string,
   sessionKey: string,
-  { runId, isNew, idleMs }: { runId: string; isNew: boolean; idleMs: number },
+  { runId, isNew, keepsWork, idleMs }: { runId: string; isNew: boolean; keepsWork: boolean; idleMs: number },
 ): Promise<Home> {
   const homes = path.join(stateDir, "homes");
   createFolder(homes, 0o700);
@@ -55,7 +58,7 @@ export async function openHome(
   const { waiting } = readState(stateFile);
   const isForeign = waiting === undefined ? isNew : waiting.runId !== runId;
   if (isForeign || existsSync(marker)) await removeTree(folder);
-  for (const name of ["tmp", "work"]) await removeTree(path.join(folder, name));
+  for (const name of keepsWork ? ["tmp"] : ["tmp", "work"]) await removeTree(path.join(folder, name));
   for (const name of ["home", "tmp", "work"]) createFolder(path.join(folder, name), 0o700);
   writeFileSync(marker, "");
   return {
@@ -85,7 +88,7 @@ async function removeIdle(homes: string, idleMs: number): Promise<void> {
 const run = promisify(execFile);
 
 /** Removes also what is nested deeper than a path can be long, and folders that the program has closed to its user. */
-async function removeTree(folder: string): Promise<void> {
+export async function removeTree(folder: string): Promise<void> {
   if (!existsSync(folder)) return;
   const aside = path.join(path.dirname(folder), `removed-${randomUUID()}`);
   busy.add(aside);
@@ -102,13 +105,18 @@ async function removeTree(folder: string): Promise<void> {
 const ROOM = { free: 1_000_000_000, used: 2 * 1024 ** 3, everyMs: 5000 };
 
 /** Calls `end` once the disk is nearly full, or the session has used its share. Returns what stops the watch. */
-export function watchRoom(folder: string, end: (error: DriverError) => void, room = ROOM): () => void {
+export function watchRoom(
+  folder: string,
+  end: (error: DriverError) => void,
+  room = ROOM,
+  what = "The agent",
+): () => void {
   let timer: NodeJS.Timeout | undefined;
   let isStopped = false;
   const look = async (): Promise<void> => {
     const problem = await findNoRoom(folder, room).catch(() => undefined);
     if (isStopped) return;
-    if (problem !== undefined) return end(new DriverError(problem, { retryable: false }));
+    if (problem !== undefined) return end(new DriverError(`${what} was ended: ${problem}.`, { retryable: false }));
     timer = setTimeout(() => void look(), room.everyMs);
   };
   timer = setTimeout(() => void look(), room.everyMs);
@@ -120,9 +128,9 @@ export function watchRoom(folder: string, end: (error: DriverError) => void, roo
 
 async function findNoRoom(folder: string, room: typeof ROOM): Promise<string | undefined> {
   const { bavail, bsize } = await statfs(folder);
-  if (bavail * bsize < room.free) return "The agent was ended: under 1 GB of the disk is free.";
+  if (bavail * bsize < room.free) return "under 1 GB of the disk is free";
   const used = await measure(folder, room.used);
-  return used > room.used ? "The agent was ended: its files have over 2 GiB." : undefined;
+  return used > room.used ? "its files have over 2 GiB" : undefined;
 }
 
 /** The room that a folder takes on the disk, or more than `enough`. Files that vanish meanwhile are left out. */

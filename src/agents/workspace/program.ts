@@ -3,7 +3,7 @@ import { rmSync } from "node:fs";
 import { rm, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { codeOf, DriverError } from "../../core/errors.ts";
-import type { AgentReply, AgentTurn } from "../../core/ports/agent.ts";
+import type { AgentReply, AgentTurn, TurnWorkspace } from "../../core/ports/agent.ts";
 import type { CheckContext, DriverContext, OptionProblem } from "../../core/ports/driver.ts";
 import { COMMAND, NON_BLANK, objectSchema, TEXTS } from "../../core/shared/json.ts";
 import {
@@ -11,15 +11,18 @@ import {
   pickEnvironment,
   type ProcessOptions,
   resolveCommand,
+  runProgram,
 } from "../../core/shared/system/child-process.ts";
 import { createFolder } from "../../core/shared/system/files.ts";
 import { createTemporaryFolder } from "../../core/shared/system/temporary-folder.ts";
 import { toStartError } from "../errors.ts";
 import { BOX, findBox, locateProgram, RELAY_URL, toBoxCommand } from "./box.ts";
+import { findChange } from "./change.ts";
 import { type Home, type HomeState, openHome, watchRoom } from "./home.ts";
 import { findAgent, toSettings } from "./known-agents.ts";
 import { CALLS_PATH, type Relay, type RelayModel, startRelay } from "./relay.ts";
 import { checkSandbox, type Openings, sandboxSchema, toOpenings } from "./sandbox.ts";
+import { OBJECTS_IN_BOX, type OpenedTree, openTree } from "./tree.ts";
 
 /** The options of a provider that runs a program: of `command` and of `acp`. */
 export const programSchema = objectSchema(["command"], {
@@ -55,7 +58,7 @@ export function checkProgram(options: ProgramOptions, context: CheckContext): Op
 export const MAX_REPLY_BYTES = 1024 * 1024;
 
 export type ProgramContext = Pick<DriverContext, "name" | "baseDir" | "tempDir" | "stateDir"> &
-  Partial<Pick<DriverContext, "idleAfterMs" | "modelApi">>;
+  Partial<Pick<DriverContext, "idleAfterMs" | "modelApi" | "workspaces">>;
 
 /** The program of one turn, which is not started yet. */
 export interface TurnProgram {
@@ -69,6 +72,8 @@ export interface TurnProgram {
   callsUrl?: string;
   /** The agent's session waited for a person in this run, and knows so many of its calls. */
   knownCalls?: number;
+  /** What the service says before the message. */
+  words: string;
   /** The driver sets it, for the next turn of the session. */
   state: HomeState;
 }
@@ -87,14 +92,28 @@ type ProgramTurn = AgentTurn & { model: string };
  */
 export function preparePrograms(
   options: ProgramOptions,
-  { name, baseDir, tempDir, stateDir, idleAfterMs = Infinity, modelApi, kind }: ProgramContext & { kind: ProgramKind },
+  {
+    name,
+    baseDir,
+    tempDir,
+    stateDir,
+    idleAfterMs = Infinity,
+    modelApi,
+    workspaces,
+    kind,
+  }: ProgramContext & { kind: ProgramKind },
 ): (turn: ProgramTurn, signal: AbortSignal, work: Work) => Promise<AgentReply> {
   const openings = toOpenings(options.sandbox, baseDir);
   return async (turn, signal, work) => {
     createFolder(tempDir, 0o700);
     const folders = makeTurnFolders(tempDir);
     const { runId, sessionKey, history, calls } = turn;
-    const home = await openHome(stateDir, sessionKey, { runId, isNew: history.length === 0, idleMs: idleAfterMs });
+    const home = await openHome(stateDir, sessionKey, {
+      runId,
+      isNew: history.length === 0,
+      keepsWork: turn.workspace !== undefined,
+      idleMs: idleAfterMs,
+    });
     const { waiting, ...before } = home.state;
     const remembered = before.sources ?? [];
     calls?.addSources(remembered);
@@ -102,18 +121,28 @@ export function preparePrograms(
     const cleanUp: (() => void)[] = [];
     try {
       await writeFile(path.join(folders.files, "history.json"), JSON.stringify(turn.history), { mode: 0o600 });
-      const { program, relay } = openings
-        ? await prepareBoxed(turn, openings, { folders, home, cleanUp })
-        : { program: prepareOpen(turn, folders), relay: undefined };
       if (openings) cleanUp.push(watchRoom(home.folder, (error) => ended.abort(error)));
+      const limited = AbortSignal.any([signal, ended.signal]);
+      const opened = turn.workspace && (await openWorkspace(turn.workspace, { turn, home, signal: limited }));
+      if (opened === OLDER) {
+        home.keep(home.state);
+        return { text: "", skipped: "about an older commit" };
+      }
+      const boxed = { folders, home, cleanUp, tree: opened };
+      const setUp = openings && opened?.isNew && (await runSetup(turn, openings, { ...boxed, signal: limited }));
+      const { program, relay } = openings
+        ? await prepareBoxed(turn, openings, boxed)
+        : { program: prepareOpen(turn, folders), relay: undefined };
+      program.words = toWords([...(opened?.words ?? []), ...(setUp ? [setUp] : [])]);
       program.state = before;
       program.knownCalls = waiting?.calls;
-      const reply = await work(program, AbortSignal.any([signal, ended.signal])).catch((error: unknown) => {
+      const answer = await work(program, limited).catch((error: unknown) => {
         if (ended.signal.aborted) throw ended.signal.reason;
         // It was ended, since a person must decide first.
         if (signal.aborted && calls?.isWaiting()) return { text: "" };
         throw error;
       });
+      const reply = opened ? await withChange(answer, opened, { turn, program, signal }) : answer;
       const sources = calls?.addSources([]) ?? [...new Set([...remembered, ...(turn.sources ?? [])])];
       home.keep({ ...program.state, sources, ...(calls?.isWaiting() && { waiting: { runId, calls: calls.made() } }) });
       const usage = relay?.takeUsage();
@@ -136,18 +165,98 @@ export function preparePrograms(
   function prepareOpen(turn: ProgramTurn, { files }: TurnFolders): TurnProgram {
     const { env, ...started } = toProcess(options, baseDir);
     const variables = toTurnVariables(turn, path.join(files, "history.json"));
-    return { process: { ...started, env: { ...env, ...variables } }, isBoxed: false, cwd: started.cwd, state: {} };
+    const { cwd } = started;
+    return { process: { ...started, env: { ...env, ...variables } }, isBoxed: false, cwd, words: "", state: {} };
+  }
+
+  /** The tree for a turn, whose commit is recorded before the agent is asked. */
+  async function openWorkspace(
+    workspace: TurnWorkspace,
+    { turn, home, signal }: { turn: ProgramTurn; home: Home; signal: AbortSignal },
+  ): Promise<OpenedTree | typeof OLDER> {
+    const host = workspaces?.findHost(workspace.account);
+    if (!openings || !workspaces || !host) {
+      const reason = openings ? `there is no channels.${workspace.account}` : "it is in no sandbox";
+      throw new DriverError(`${name} has no workspace: ${reason}.`, { retryable: false });
+    }
+    const { sessionKey } = turn;
+    // A turn that goes on was about the head when it began.
+    const about = home.state.waiting ? undefined : workspace.about;
+    const tree = await openTree({
+      home,
+      workspace: { ...workspace, about },
+      sessionKey,
+      mirrors: workspaces.mirrors,
+      host,
+      signal,
+    });
+    if (!tree) return OLDER;
+    await workspace.record(tree.state.commit);
+    return tree;
+  }
+
+  /** The reply with what the agent has changed. The tree stays for the next turn. */
+  async function withChange(
+    reply: AgentReply,
+    tree: OpenedTree,
+    { turn, program, signal }: { turn: ProgramTurn; program: TurnProgram; signal: AbortSignal },
+  ): Promise<AgentReply> {
+    const { workspace, calls } = turn;
+    if (!workspace) return reply;
+    // The turn goes on once a person has decided.
+    if (calls?.isWaiting()) {
+      program.state = { ...program.state, tree: { ...tree.state, isChanged: true } };
+      return reply;
+    }
+    const secrets = new Map([
+      ...(workspaces?.secrets ?? []),
+      ...Object.entries(options.env ?? {}).map(([key, value]): [string, string] => [`env.${key}`, value]),
+    ]);
+    const { change, warnings, isChanged } = await findChange(tree, { workspace, reply: reply.text, secrets, signal });
+    program.state = { ...program.state, tree: { ...tree.state, isChanged, offered: change?.arguments.commit } };
+    const notOffered = isChanged && !change ? warnings.map((warning) => `[${warning}]`) : [];
+    return {
+      ...reply,
+      text: [reply.text, ...notOffered].join("\n\n"),
+      ...(change && { change }),
+      warnings: [...(reply.warnings ?? []), ...warnings],
+    };
+  }
+
+  /** Runs the program that makes a new tree ready, without a model. Gives a line for the agent if it fails. */
+  async function runSetup(
+    turn: ProgramTurn,
+    ways: Openings,
+    { signal, ...boxed }: BoxedTurn & { signal: AbortSignal },
+  ): Promise<string | undefined> {
+    const command = turn.workspace?.setup;
+    if (!command) return undefined;
+    const bounded = { ...turn, calls: undefined };
+    const { program, relay } = await prepareBoxed(bounded, { ...ways, model: undefined }, boxed, command);
+    try {
+      const ran = { ...program.process, input: "", maxOutputBytes: MAX_SETUP_BYTES };
+      const { code, errorOutput } = await runProgram(ran, signal);
+      signal.throwIfAborted();
+      return code === 0 ? undefined : toSetupFailure(command, `ended with code ${code}: ${errorOutput.slice(-500)}`);
+    } catch (error) {
+      signal.throwIfAborted();
+      return toSetupFailure(command, `could not be started (${String(codeOf(error) ?? "error")})`);
+    } finally {
+      relay?.close();
+    }
   }
 
   async function prepareBoxed(
     turn: ProgramTurn,
     { model, hosts, read }: Openings,
-    { folders, home, cleanUp }: { folders: TurnFolders; home: Home; cleanUp: (() => void)[] },
+    { folders, home, cleanUp, tree }: BoxedTurn,
+    written: readonly string[] = options.command,
   ): Promise<{ program: TurnProgram; relay?: Relay }> {
     const box = findBox();
     if ("problem" in box) throw new DriverError(`${name} cannot run: ${box.problem}`, { retryable: false });
     const { cwd, env: given } = toProcess(options, baseDir);
-    const located = locateProgram(resolveCommand(options.command, cwd), {
+    const isSetup = written !== options.command;
+    const located = locateProgram(isSetup ? written : resolveCommand(written, cwd), {
       cwd,
       search: given["PATH"],
       own: [stateDir, baseDir],
@@ -165,7 +274,8 @@ export function preparePrograms(
       model: asked && { id: asked.id, formats: asked.api.formats },
       callsUrl: kind === "command" ? callsUrl : undefined,
     });
-    const isWorkReadOnly = options.cwd !== undefined;
+    const isWorkReadOnly = options.cwd !== undefined && !tree;
+    const objects = tree && path.join(tree.mirror.folder, "objects");
     const command = toBoxCommand(
       {
         folders: {
@@ -176,7 +286,11 @@ export function preparePrograms(
           own: folders.own,
         },
         isWorkReadOnly,
-        readable: new Map([...read.map((file): [string, string] => [file, file]), ...located.readable]),
+        readable: new Map([
+          ...read.map((file): [string, string] => [file, file]),
+          ...located.readable,
+          ...(objects === undefined ? [] : [[OBJECTS_IN_BOX, objects] as const]),
+        ]),
         command: located.command,
         relay: relay?.socket,
         homeFiles: settings.files,
@@ -193,7 +307,8 @@ export function preparePrograms(
       ...toTurnVariables(turn, path.join(BOX.files, "history.json")),
     };
     const { mode } = agent;
-    const program = { process: { command, cwd: "/", env }, isBoxed: true, cwd: BOX.work, mode, callsUrl, state: {} };
+    const started = { command, cwd: "/", env };
+    const program = { process: started, isBoxed: true, cwd: BOX.work, mode, callsUrl, words: "", state: {} };
     return { program, relay };
   }
 
@@ -206,6 +321,26 @@ export function preparePrograms(
     }
     return { api, name: model, id: id.join("/"), isSpent: (usage) => isSpent?.(model, usage) ?? false };
   }
+}
+
+/** The event is about another commit than the head of the branch. */
+const OLDER = Symbol("older");
+
+interface BoxedTurn {
+  folders: TurnFolders;
+  home: Home;
+  cleanUp: (() => void)[];
+  tree?: OpenedTree;
+}
+
+const MAX_SETUP_BYTES = 10 * 1024 * 1024;
+
+function toSetupFailure(command: readonly string[], reason: string): string {
+  return `The setup of the repository (${command.join(" ")}) ${reason.replaceAll(/\s+/g, " ").trim()}`;
+}
+
+function toWords(words: readonly string[]): string {
+  return words.map((line) => `${line}\n\n`).join("");
 }
 
 const PROXY = {

@@ -10,7 +10,7 @@ import { resolveAnswerSettings, resolveTurnSettings, type TurnSettings } from ".
 import { createId } from "../shared/id.ts";
 import { inSpan } from "../telemetry/traces.ts";
 import type { ToolSets } from "../ports/open-tool-sets.ts";
-import { type AgentAction, type Author, type ContextCall, type Grant, listTargets } from "../types.ts";
+import { type AgentAction, type Author, type ContextCall, type Grant, listTargets, type Workspace } from "../types.ts";
 import { readContext } from "./read-context.ts";
 import { runLoop } from "./loop.ts";
 import { toSummary } from "./main-session.ts";
@@ -25,7 +25,9 @@ export type HookRun = Run & { action: AgentAction };
 /** Runs an agent action: a turn in its session, a summary for the main session, the delivery of the reply. */
 export async function runAgentAction(run: HookRun, context: TurnContext): Promise<TurnOutcome> {
   const own = run.action.isolated ? { ...context, history: [] } : context;
-  const { sources, ...turn } = replyWithoutAgent(run) ?? requireAnswer(await runAgentTurn(toRequest(run), own), run);
+  const { sources, isSkipped, ...turn } =
+    replyWithoutAgent(run) ?? requireAnswer(await runAgentTurn(toRequest(run), own), run);
+  if (isSkipped) return { ...turn, deliveries: [] };
   const { heartbeat, linkHosts } = context.settings;
   const { id: runId, eventId, hook, action } = run;
   const sent = await sendReplies(toReplies(run, turn.reply, heartbeat.ack), {
@@ -45,7 +47,7 @@ export async function runAgentAction(run: HookRun, context: TurnContext): Promis
 
 /** An empty answer has failed. It is only a warning if nobody was to get it. */
 function requireAnswer(turn: TurnResult, { action }: HookRun): TurnResult {
-  if (turn.reply.trim() !== "") return turn;
+  if (turn.reply.trim() !== "" || turn.isSkipped) return turn;
   if (!action.deliver) return { ...turn, warnings: [...turn.warnings, "The answer was empty."] };
   const error = new DriverError(`The answer of ${turn.model ?? "the agent"} was empty.`, { retryable: true });
   throw withWarnings(error, turn.warnings);
@@ -53,12 +55,12 @@ function requireAnswer(turn: TurnResult, { action }: HookRun): TurnResult {
 
 function toRequest(run: HookRun): TurnRequest {
   const { id: runId, eventId, sessionKey, action } = run;
-  const { model, thinking, timeoutSeconds, context, grants = [], sources = [] } = action;
+  const { model, thinking, timeoutSeconds, context, workspace, grants = [], sources = [] } = action;
   const message = toMessage(run);
   // An agent that keeps the history itself must not find the session's.
   const conversation = action.isolated ? `${sessionKey}:${runId}` : sessionKey;
   const settings = { model, thinking, timeoutSeconds, ...toStored(action) };
-  const about = { message, sources, context, grants, origin: originOf(run) };
+  const about = { message, sources, context, workspace, grants, origin: originOf(run) };
   return { kind: "hook", runId, eventId, sessionKey, conversation, ...about, ...settings };
 }
 
@@ -125,7 +127,7 @@ export interface TurnContext {
   /** When the session with this history began. */
   sessionStart?(sessionKey: string): Promise<number | undefined>;
   /** The tool sets of the runtime in use: a call is looked up when it is executed. */
-  tools: Pick<ToolSets, "find" | "list" | "explainMissing">;
+  tools: Pick<ToolSets, "find" | "findChange" | "list" | "explainMissing">;
   /** Names questions to a person. */
   ask(drafts: ApprovalDraft[]): Promise<NewApproval[]>;
   /** Absent: the turn keeps no steps. */
@@ -154,12 +156,14 @@ interface TurnRequest extends Pick<AgentTurn, "kind" | "runId" | "sessionKey">, 
   /** Read before the agent is asked, and not kept in the session. */
   context?: readonly ContextCall[];
   grants: Grant[];
+  workspace?: Workspace;
   eventId?: string;
   /** The session as the agent knows it. Default: `sessionKey`. */
   conversation?: string;
 }
 
 interface TurnResult extends Omit<TurnOutcome, "deliveries"> {
+  isSkipped?: true;
   /** The private sources of everything that was in the prompt. */
   sources: string[];
 }
@@ -176,7 +180,9 @@ export async function runAgentTurn(request: TurnRequest, context: TurnContext): 
   const settled = resolveTurnSettings(request, settings);
   const { fallbackModels, maxOutputTokens } = resolveAnswerSettings(request, settings);
   const calls = request.context ?? [];
-  const hasSteps = calls.length > 0 || grants.length > 0;
+  const { workspace } = request;
+  if (workspace) requireWorkspaces([settled.model, ...fallbackModels], agent);
+  const hasSteps = calls.length > 0 || grants.length > 0 || workspace !== undefined;
   const recorded = hasSteps ? ((await steps?.list()) ?? []) : [];
   const read = await readContext(calls, { tools, runId, hook, recorded, signal });
   const isRead = recorded.some((step) => step.kind === "context");
@@ -195,11 +201,23 @@ export async function runAgentTurn(request: TurnRequest, context: TurnContext): 
     maxOutputTokens,
     ack,
   };
-  const { rules, warnings: unusable } = openGrants(grants, tools, { runId, origin });
-  const known = new Set([...request.sources, ...read.sources, ...SOURCE_RULES.ofHistory(history)]);
+  const { rules, warnings: unusable } = openGrants(grants, tools, { runId, origin, workspace });
+  const ofWorkspace = workspace && !workspace.isPublic ? [workspace.account] : [];
+  const known = new Set([...request.sources, ...read.sources, ...ofWorkspace, ...SOURCE_RULES.ofHistory(history)]);
   const answer = await inSpan("turn", async (describe) => {
     const progress = { recorded: isRead ? recorded : [...read.steps, ...recorded], sources: [...known] };
-    const loop = { agent, settings, fallbackModels, rules, written, steps, hasSteps, signal };
+    const loop = {
+      agent,
+      settings,
+      fallbackModels,
+      rules,
+      written,
+      steps,
+      hasSteps,
+      workspace,
+      contexts: calls.length,
+      signal,
+    };
     // To wait for a person is no failure.
     const reply = await runLoop(turn, { ...loop, ...progress }).catch((error: unknown) => {
       if (error instanceof Suspended) return error;
@@ -214,8 +232,9 @@ export async function runAgentTurn(request: TurnRequest, context: TurnContext): 
     return reply;
   });
   if (answer instanceof Suspended) throw answer;
-  const { text, model, usage, cost, warnings, sources, notes, lastStep } = answer;
+  const { text, model, usage, cost, warnings, sources, notes, lastStep, skipped } = answer;
   const finishedAt = Date.now();
+  if (skipped !== undefined) return { ...toSkipped(skipped), finishedAt };
   const about = { sessionKey, eventId, runId, ...toSources(sources) };
   const entries: NewEntry[] = [
     { ...about, role: "user", ...message, at: askedAt },
@@ -233,6 +252,19 @@ export async function runAgentTurn(request: TurnRequest, context: TurnContext): 
     notes,
     lastStep,
   };
+}
+
+/** Nobody was asked, and nothing is said. */
+function toSkipped(skipped: string): Omit<TurnResult, "finishedAt"> {
+  return { reply: "", model: "none", warnings: [`Skipped: ${skipped}.`], entries: [], sources: [], isSkipped: true };
+}
+
+/** A workspace is for programs in a sandbox. */
+function requireWorkspaces(models: (string | undefined)[], agent: AgentDriver): void {
+  const other = models.find((model) => !agent.hasWorkspaces?.(model));
+  if (other === undefined && models.every((model) => model !== undefined)) return;
+  const message = `The hook has a workspace, and ${other ?? "the default model"} is no program in a sandbox. Choose the model of a provider of kind acp or command with sandbox: true.`;
+  throw new DriverError(message, { retryable: false });
 }
 
 /** Most texts are made from nothing private, and then nothing is stored. */

@@ -1,4 +1,4 @@
-import type { RequestedCall, ToolDescription } from "../ports/agent.ts";
+import type { OfferedChange, RequestedCall, ToolDescription } from "../ports/agent.ts";
 import { type Origin, toLabel } from "../boundary/boundary.ts";
 import type { MappingInput } from "../config/schema/generated.ts";
 import type { Step } from "../journal/journal.ts";
@@ -7,7 +7,7 @@ import { hashJson } from "../shared/hash.ts";
 import { isObject, toObject } from "../shared/json.ts";
 import { withPeriod, toolSetOf } from "../shared/text/text.ts";
 import type { OpenCall, ToolSets } from "../ports/open-tool-sets.ts";
-import type { Grant } from "../types.ts";
+import { type Grant, isChangeCall, type Workspace } from "../types.ts";
 import type { PastExchange } from "./ask-models.ts";
 
 interface GrantedCall {
@@ -22,6 +22,8 @@ export interface CallRules {
   /** By the name that the model knows. */
   calls: ReadonlyMap<string, GrantedCall>;
   tools: ToolDescription[];
+  /** The call that the service makes of the files in a workspace. */
+  change?: GrantedCall;
   runId: string;
   origin: Origin;
 }
@@ -34,12 +36,15 @@ const MAX_REFUSALS = 5;
 /** The calls that grants allow, as they are open now. A grant that cannot be used is left out, with a warning. */
 export function openGrants(
   grants: readonly Grant[],
-  tools: Pick<ToolSets, "list" | "explainMissing">,
-  run: Pick<CallRules, "runId" | "origin">,
+  tools: Pick<ToolSets, "list" | "explainMissing" | "findChange">,
+  { workspace, ...run }: Pick<CallRules, "runId" | "origin"> & { workspace?: Workspace },
 ): { rules: CallRules; warnings: string[] } {
   const calls = new Map<string, GrantedCall>();
   const known = tools.list();
-  const missing = grants.filter((grant) => !known.some(({ fullName }) => compileCallPattern(grant.call)(fullName)));
+  const change = workspace && openChange(grants, tools.findChange(workspace.account));
+  const missing = grants.filter(
+    (grant) => !isChangeCall(grant.call) && !known.some(({ fullName }) => compileCallPattern(grant.call)(fullName)),
+  );
   const warnings = missing.map(
     ({ call }) => `The grant of ${call} was left out: ${withPeriod(tools.explainMissing(call))}`,
   );
@@ -50,7 +55,22 @@ export function openGrants(
     if (problem !== undefined) warnings.push(`The grant of ${call.fullName} was left out: ${problem}.`);
     else if (grant) calls.set(call.modelName, { call, grant, fixed });
   }
-  return { rules: { ...run, calls, tools: Array.from(calls, ([name, granted]) => describe(name, granted)) }, warnings };
+  const rules = { ...run, calls, change, tools: Array.from(calls, ([name, granted]) => describe(name, granted)) };
+  return { rules, warnings };
+}
+
+/** No pattern grants it, and all of its arguments are the service's own. It can be repeated. */
+function openChange(grants: readonly Grant[], call: OpenCall | undefined): GrantedCall | undefined {
+  const grant = grants.find((one) => one.call === call?.fullName && one.mode !== "read");
+  if (!call || !grant) return undefined;
+  const free = Object.keys(toObject(call.input["properties"]));
+  return { call, grant: { ...grant, free, retry: true }, fixed: {} };
+}
+
+/** A person is asked about files that the configuration protects. */
+function withProtected(granted: GrantedCall | undefined, change: OfferedChange): GrantedCall | undefined {
+  if (!granted || change.arguments.protected.length === 0) return granted;
+  return { ...granted, grant: { ...granted.grant, mode: "ask" } };
 }
 
 /** Without the arguments that the model cannot fill. */
@@ -103,7 +123,8 @@ export function planCalls(answer: Step, options: PlanOptions): PlannedCall[] {
   );
   return calls.map((requested, index) => {
     const n = answer.n + 1 + index;
-    const granted = options.rules.calls.get(requested.name);
+    const change = answer.answer?.change;
+    const granted = change ? withProtected(options.rules.change, change) : options.rules.calls.get(requested.name);
     const known = options.recorded.find((step) => step.kind === "call" && step.n === n);
     const { args, refusal } = check(requested, granted, { index, earlier, ...options });
     earlier.push({ name: requested.name, isRefused: known ? known.refused === true : refusal !== undefined });

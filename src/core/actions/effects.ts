@@ -1,4 +1,5 @@
 import { DriverError, messageOf, NotConfigured } from "../errors.ts";
+import type { OfferedChange } from "../ports/agent.ts";
 import type { MappingInput } from "../config/schema/generated.ts";
 import type { Approval, ApprovalUse, Step } from "../journal/journal.ts";
 import { hashJson } from "../shared/hash.ts";
@@ -39,6 +40,7 @@ export async function executeEffects(
   const asked = all.filter(({ step }) => step > answer.n && step <= last);
   const state: State = {
     context: { ...context, steps: store },
+    change: answer.answer?.change,
     asked,
     done: [],
     waiting: { steps: [], drafts: [], open: [], isUnknown: false },
@@ -52,6 +54,8 @@ export async function executeEffects(
 
 interface State {
   context: EffectContext & { steps: StepStore };
+  /** What the only call sends, if the service makes it of an agent's files. */
+  change: OfferedChange | undefined;
   /** The questions about calls of this answer, oldest first. */
   asked: Approval[];
   done: Step[];
@@ -204,15 +208,30 @@ async function send(
   const started: Step = { ...toStep(call, context), ...verdict, state: "started" };
   await recordSteps([started], steps, use && [use]);
   if (!(await steps.isHeld())) throw new ClaimLost();
+  const { change } = state;
+  // Before it: an event about the branch may come before the answer.
+  if (change) await steps.keepChange(change, toBranchKeys(change));
   let result: Step;
   let withdrawn: ApprovalUse[] = [];
   try {
     const sent = await inCallSpan(`${rules.runId}/${call.n}`, name, (callId) =>
-      granted.call.call(args, { signal, callId, isRepeatable: granted.grant.retry === true }),
+      granted.call.call(args, {
+        signal,
+        callId,
+        isRepeatable: granted.grant.retry === true,
+        ...(change && { change, sign: steps.sign }),
+      }),
     );
+    const { published } = sent;
+    if (change && published)
+      await steps.keepChange({ ...change, arguments: { ...change.arguments, branch: published.branch } }, [
+        ...toBranchKeys(change, published.branch),
+        published.to,
+      ]);
     const sources = CALL_RULES.sourcesOf(granted.call);
     const text = toResultText(sent.text, name, rules);
     result = { ...started, state: sent.isError ? "failed" : "done", ...text, sources, finishedAt: Date.now() };
+    if (published) result.pull = published.url;
     // Not sent: nothing was done with the approval.
     if (sent.isChanged) {
       result.refused = true;
@@ -229,6 +248,16 @@ async function send(
     throw new ClaimLost();
   }
   state.done.push(result);
+}
+
+/** The keys that presets give events about a branch, or about a commit alone. */
+function toBranchKeys({ pushTo, arguments: args }: OfferedChange, branch = args.branch): string[] {
+  const place = pushTo ?? args.repository;
+  return [
+    `${place}:${branch}`,
+    `${place}:${args.commit}`,
+    ...(pushTo === undefined ? [] : [`${args.repository}:${args.commit}`]),
+  ];
 }
 
 /** An answer to the model instead of the call. Questions to a person about the call are over. */

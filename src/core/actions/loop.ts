@@ -1,8 +1,9 @@
-import type { AgentDriver, AgentNote, AgentReply, TokenUsage } from "../ports/agent.ts";
+import type { AgentDriver, AgentNote, AgentReply, OfferedChange, TokenUsage, TurnWorkspace } from "../ports/agent.ts";
 import type { ResolvedConfig } from "../config/resolved-config.ts";
 import { DriverError, withWarnings } from "../errors.ts";
 import type { Step } from "../journal/journal.ts";
 import { withTimeout } from "../shared/time.ts";
+import type { Workspace } from "../types.ts";
 import { askModels, type Question, type PastExchange, toExchange, toPlainText } from "./ask-models.ts";
 import { type CallsContext, executeCalls } from "./calls.ts";
 import { type MadeCall, type OwnTurn, startOwnTurn } from "./own-calls.ts";
@@ -16,8 +17,11 @@ export interface LoopContext extends Pick<CallsContext, "rules" | "written" | "s
   sources: string[];
   /** Steps that an earlier attempt has recorded, and the context. */
   recorded: readonly Step[];
-  /** The turn has context or grants, so its last answer is recorded too. */
+  /** The turn has context, grants or a workspace, so its last answer is recorded too. */
   hasSteps: boolean;
+  /** How many steps are context, without the one of the workspace. */
+  contexts: number;
+  workspace?: Workspace;
 }
 
 interface TurnAnswer extends Pick<AgentReply, "text" | "model" | "usage" | "cost"> {
@@ -27,6 +31,8 @@ interface TurnAnswer extends Pick<AgentReply, "text" | "model" | "usage" | "cost
   /** Words and acts of the agent before its reply. */
   notes: Step[];
   lastStep?: Step;
+  /** The agent was not asked: why, as a clause. */
+  skipped?: string;
 }
 
 /** The state of a turn between its steps. */
@@ -36,6 +42,8 @@ interface Progress extends TurnAnswer {
   past: PastExchange[];
   /** The calls of the last answer, which have no results yet. */
   open: Step | undefined;
+  /** The call that the service has made of the agent's files, after which nothing is asked. */
+  changed?: Step;
   usedMs: number;
 }
 
@@ -45,7 +53,7 @@ interface Progress extends TurnAnswer {
  * call nothing is one request, and records nothing.
  */
 export async function runLoop(question: Question, context: LoopContext): Promise<TurnAnswer> {
-  const progress = toProgress(context.recorded, context.sources);
+  const progress = toProgress(context);
   try {
     return await converse(question, progress, context);
   } catch (error) {
@@ -66,10 +74,19 @@ export async function runLoop(question: Question, context: LoopContext): Promise
 async function converse(question: Question, progress: Progress, context: LoopContext): Promise<TurnAnswer> {
   for (;;) {
     if (progress.open) await finishCalls(progress.open, progress, question, context);
+    if (progress.changed) return endWithChange(progress, progress.changed);
     const { past } = progress;
     const before = past.length === 0 ? undefined : findReached(countRequests(past), progress, context.settings);
     if (before !== undefined) return endEarly(progress, before);
     const step = await askWithCalls(question, progress, context);
+    if (step.answer?.change) {
+      const notes = numberFrom(progress.next, progress.notes);
+      const answer = { ...step, n: step.n + notes.length };
+      addAnswer(progress, answer);
+      progress.notes = [];
+      await recordSteps([...notes, answer], context.steps);
+      continue;
+    }
     addAnswer(progress, step);
     if (!step.answer) return endTurn(progress, step, context);
     // The answer of now has no results yet.
@@ -81,9 +98,18 @@ async function converse(question: Question, progress: Progress, context: LoopCon
 
 /** Notes come before the answer, which is a step only in a turn with steps. */
 function endTurn({ notes, ...progress }: Progress, answer: Step, { hasSteps }: LoopContext): TurnAnswer {
-  const numbered = notes.map((note, index) => ({ ...note, n: answer.n + index }));
   const lastStep = hasSteps ? { ...answer, n: answer.n + notes.length } : undefined;
-  return { ...progress, notes: numbered, lastStep };
+  return { ...progress, notes: numberFrom(answer.n, notes), lastStep };
+}
+
+function numberFrom(first: number, notes: readonly Step[]): Step[] {
+  return notes.map((note, index) => ({ ...note, n: first + index }));
+}
+
+/** The reply ends with the address of the pull request, or says why there is none. */
+function endWithChange({ text, ...progress }: Progress, call: Step): TurnAnswer {
+  const end = call.pull ?? `[The change is not published. ${call.text?.trim() ?? ""}]`;
+  return { ...progress, text: [text.trim(), end].filter(Boolean).join("\n\n"), notes: [], lastStep: call };
 }
 
 /** Does work in the time that the turn has left. Time that is spent on calls that change something counts afterward. */
@@ -178,6 +204,7 @@ async function askOnce(question: Question, progress: Progress, context: LoopCont
   const turn = {
     ...question,
     model,
+    workspace: context.workspace && toTurnWorkspace(context.workspace, context),
     tools: tools.length > 0 ? tools : undefined,
     past: progress.past,
     openCalls: context.own.open,
@@ -191,7 +218,8 @@ async function askOnce(question: Question, progress: Progress, context: LoopCont
   progress.sources = union(progress.sources, reply.sources);
   progress.warnings.push(...reply.warnings);
   progress.notes = (reply.notes ?? []).map((note) => toNote(note, progress.sources));
-  const { text, usage, calls = [], answer, asked } = reply;
+  const { text, usage, calls = [], answer, asked, change } = reply;
+  progress.skipped = reply.skipped;
   return {
     n: progress.next,
     kind: "model",
@@ -204,6 +232,42 @@ async function askOnce(question: Question, progress: Progress, context: LoopCont
     startedAt,
     finishedAt: Date.now(),
     ...(calls.length > 0 && { answer: { asked, calls, content: answer } }),
+    ...(change && { answer: toChangeAnswer(change, asked, context) }),
+  };
+}
+
+/** The only call of such an answer. */
+function toChangeAnswer(
+  change: OfferedChange,
+  asked: string | undefined,
+  { rules }: LoopContext,
+): NonNullable<Step["answer"]> {
+  const name = rules.change?.call.modelName ?? "change";
+  return { asked, calls: [{ toolCallId: "change", name, arguments: change.arguments }], change, content: null };
+}
+
+const WORKSPACE_TITLE = "The repository";
+
+function toTurnWorkspace(workspace: Workspace, { rules, contexts, sources, steps }: LoopContext): TurnWorkspace {
+  const { account, repository, isPublic, isForeign } = workspace;
+  return {
+    ...workspace,
+    canOffer: rules.change !== undefined && !isForeign,
+    async record(commit) {
+      const at = Date.now();
+      const step: Step = {
+        n: contexts + 1,
+        kind: "context",
+        state: "done",
+        title: WORKSPACE_TITLE,
+        arguments: { repository: `${account}:${repository}`, commit },
+        text: `${repository} at ${commit}`,
+        sources: isPublic ? [] : sources.filter((source) => source === account),
+        startedAt: at,
+        finishedAt: at,
+      };
+      await recordSteps([step], steps);
+    },
   };
 }
 
@@ -224,8 +288,8 @@ async function finishCalls(answer: Step, progress: Progress, question: Question,
   addResults(progress, answer, results);
 }
 
-function toProgress(steps: readonly Step[], sources: string[]): Progress {
-  const next = 1 + steps.filter(({ kind }) => kind === "context").length;
+function toProgress({ recorded: steps, sources, contexts, workspace }: LoopContext): Progress {
+  const next = 1 + contexts + (workspace ? 1 : 0);
   const progress: Progress = { text: "", warnings: [], notes: [], sources, next, past: [], open: undefined, usedMs: 0 };
   for (const step of steps) {
     if (step.kind !== "model" || !step.answer) continue;
@@ -258,6 +322,7 @@ function addResults(progress: Progress, answer: Step, results: Step[]): void {
   );
   progress.usedMs += durationOf(results);
   progress.open = undefined;
+  if (answer.answer?.change) progress.changed = results[0];
 }
 
 /** Reads are executed side by side, the others one by one. The time in which a person finds out what happened does not count. */

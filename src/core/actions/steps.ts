@@ -1,6 +1,7 @@
 import { type Bounded, protect } from "../boundary/boundary.ts";
 import type { ApprovalDraft } from "../approvals/ask.ts";
 import type { Approval, ApprovalUse, Questions, Step } from "../journal/journal.ts";
+import type { OfferedChange } from "../ports/agent.ts";
 import { inSpan } from "../telemetry/traces.ts";
 import type { CallRules } from "./call-rules.ts";
 
@@ -17,6 +18,10 @@ export interface StepStore {
   settle(result: Step): Promise<void>;
   /** Whether another node has another configuration. */
   isDisputed(): Promise<boolean>;
+  /** Keeps a change of the run's session under its keys, so that events about it continue that session. */
+  keepChange(change: OfferedChange, keys: readonly string[]): Promise<void>;
+  /** Signs a text with a key of this store. */
+  sign(text: string): Uint8Array;
 }
 
 /** Rejects with `ClaimLost` if another node has the run. */

@@ -66,6 +66,8 @@ export const SETTINGS = {
   review: { form: "value", preset: true, needs: ["run", "agent"] },
   grants: { form: "own", preset: true, needs: ["agent"] },
   context: { form: "own", preset: true },
+  workspace: { form: "own", preset: true, needs: ["agent", "action"] },
+  change: { form: "own" },
   agentId: { form: "value", compat: true },
   accountId: { form: "value", compat: true },
   sessionMode: { form: "value", compat: true },

@@ -1,5 +1,5 @@
 import type { Publications } from "./publications.ts";
-import type { ApprovalState, ChannelName, DeliveryState, EventStatus, RunState } from "../types.ts";
+import type { ApprovalState, ChannelName, DeliveryState, EventStatus, KeptChange, RunState } from "../types.ts";
 import type { Approval, ApprovalUse, AskedApproval, Decided, NewDecision } from "./records/approval.ts";
 import type {
   ClaimedDelivery,
@@ -242,6 +242,8 @@ export interface JournalWrites {
    * open question about its outcome is withdrawn. False if the call was not sent like this.
    */
   settleCall(runId: string, result: Step): Promise<boolean>;
+  /** Keeps a change under its keys; those that know an earlier commit of it remember that. */
+  keepChange(keys: readonly string[], change: Omit<KeptChange, "earlier">): Promise<void>;
   /** Lets the run try again at `notBefore`, in its old place in the order; later runs of its session keep waiting behind it. */
   retryRun(claim: Claim, notBefore: number, error: string, warnings?: readonly string[]): Promise<boolean>;
   /** The same, and the attempt does not count. */
@@ -350,6 +352,8 @@ export interface JournalReads {
   findThread(sessionKey: string, channel: ChannelName, to: string): Promise<string | undefined>;
   /** The threads of a session, one for each recipient, the one used last at the end. */
   listThreads(sessionKey: string): Promise<SessionThread[]>;
+  /** The newest change that is kept under one of these keys, while its session is. */
+  findChange(channel: ChannelName, keys: string[]): Promise<KeptChange | undefined>;
   /** The route used last, on any channel or on this one. */
   lastRoute(channel?: ChannelName): Promise<Route | undefined>;
   /** The route used last of those that the operator wrote. */

@@ -3,6 +3,7 @@ import {
   APPROVAL_STATES,
   DELIVERY_STATES,
   EVENT_STATUSES,
+  type KeptChange,
   ROUTE_ORIGINS,
   RUN_STATES,
 } from "../types.ts";
@@ -326,6 +327,10 @@ export function toUnknownStep({ detail }: Row, finishedAt: number): Step {
 /* Columns get their types here. Each function throws on anything that this program did not write. */
 
 type Column = Row[string] | undefined;
+
+export function toChange(row: Row): KeptChange {
+  return JSON.parse(text(row.change));
+}
 
 export function text(column: Column): string {
   if (typeof column !== "string") throw unexpected("text", column);

@@ -57,6 +57,7 @@ export const NARROW_TABLES = `
     thread text COLLATE "C",          -- that it is in or has opened, if it belongs into that of its session
     session_key text COLLATE "C",     -- of its run, while the session is kept; never the main session
     sent_at bigint NOT NULL,
+    change text,                      -- JSON: KeptChange; NULL: a message
     PRIMARY KEY (id, channel)
   );
   CREATE INDEX sent_messages_recipient ON hookline.sent_messages (recipient, channel) WHERE session_key IS NOT NULL;

@@ -28,6 +28,7 @@ import { createDiagnostics, type Diagnostics } from "./diagnostics.ts";
 import { type Bounds, compileBounds } from "./policy/bounds.ts";
 import { type CompiledTarget, compileTargets, listTargetTemplates } from "./policy/targets.ts";
 import { compileField, type Template } from "./template/template.ts";
+import { type CompiledChange, compileChange, type CompiledWorkspace, compileWorkspace } from "./workspace.ts";
 
 /** A mapping with everything that can be prepared before a request arrives. */
 export interface CompiledMapping {
@@ -57,6 +58,8 @@ export interface CompiledMapping {
   context?: CompiledContext[];
   grants?: CompiledGrant[];
   publish?: CompiledPublish;
+  workspace?: CompiledWorkspace;
+  change?: CompiledChange;
   /** Its settings that are stored with each turn. */
   stored: StoredSettings;
   bundle?: TransformBundle;
@@ -112,6 +115,8 @@ export function compileMapping(
     context: compileContext(source.mapping, diagnostics),
     grants: compileGrants(source.mapping, diagnostics),
     publish: compilePublish(source.mapping, diagnostics),
+    workspace: compileWorkspace(source.mapping, diagnostics),
+    change: compileChange(source.mapping, diagnostics),
     stored: toStored(source.mapping),
     bundle,
     readsPayload: true,

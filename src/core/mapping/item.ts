@@ -4,13 +4,21 @@ import { isObject } from "../shared/json.ts";
 import { toChannelName } from "../shared/channel-names.ts";
 import { toSubject } from "../shared/text/text.ts";
 import { DAY_MS } from "../shared/time.ts";
-import { type HookAction, type HookRequest, type Publication, type Resolution, withoutAllow } from "../types.ts";
+import {
+  type HookAction,
+  type HookRequest,
+  type Publication,
+  type Resolution,
+  withoutAllow,
+  type Workspace,
+} from "../types.ts";
 import type { Start } from "./start.ts";
 import type { CompiledMapping } from "./compile.ts";
 import type { ToolSets } from "../ports/open-tool-sets.ts";
 import { renderContext } from "./context.ts";
 import { type FindSent, findContinued } from "./continued.ts";
 import { applyOpenClaw, createToChannel } from "./policy/openclaw.ts";
+import { type Changes, findJoined, type Joined, joinSession } from "./join-change.ts";
 import { renderGrants } from "./policy/grants.ts";
 import { coalesceActions } from "./policy/keys.ts";
 import type { SessionScope } from "./policy/session-keys.ts";
@@ -18,6 +26,7 @@ import type { IsOwn } from "./match.ts";
 import { type Draft, renderGiven, renderWakeMode, toBase, toDraft } from "./draft.ts";
 import { findUnusedModels, type Terms, toAction } from "./policy/policy.ts";
 import { renderPublication } from "./publish.ts";
+import { describeElsewhere, isBelow } from "./policy/bounds.ts";
 import { routeOriginOf } from "./policy/targets.ts";
 import { findParticipation } from "./participants.ts";
 import type { RequestState } from "./state.ts";
@@ -44,6 +53,8 @@ export interface MappingRun extends TargetOptions, Pick<TransformDraftOptions, "
   hasSpoken?(channel: string, to: string): Promise<boolean>;
   /** Absent: no event continues a session by what it answers. */
   findSent?: FindSent;
+  /** Absent: nothing is kept of changes. */
+  changes?: Changes;
   /** Absent: no comment counts as the service's own. */
   isOwn?: IsOwn;
   /** Keeps who takes part in the sessions of a mapping with `participants`. */
@@ -97,9 +108,13 @@ export async function resolveItem(item: Item, mappingRun: MappingRun): Promise<R
   // A replay is the operator's word.
   const isReplay = request.replayOf !== undefined;
   if (!isReplay && start?.refusal !== undefined) return { ...skip(start.refusal), leftOutBy: "from" };
+  const joined = await findJoined(mappingRun, context, mappingRun.changes);
+  if (joined && "reason" in joined) return skip(joined.reason);
+  const foreign = joined ? undefined : findForeignWorkspace(mappingRun, context);
+  if (foreign !== undefined) return { ...skip(foreign), leftOutBy: "place" };
   const continued = await findContinued(context, { ...mappingRun, start });
   const { mention } = mapping;
-  if (!isReplay && mention && continued.sessionKey === undefined) {
+  if (!isReplay && mention && !joined && continued.sessionKey === undefined) {
     const isForAgent = mention.mentions(context, budget) || (await hasSpokenAt(mappingRun, context));
     if (!isForAgent) return skip(mention.reason);
   }
@@ -107,7 +122,7 @@ export async function resolveItem(item: Item, mappingRun: MappingRun): Promise<R
   const drafts = mapping.bundle
     ? await transformItem(item, rendered, { event, bundle: mapping.bundle, mappingRun })
     : [rendered.base];
-  const { actions, reason, warnings } = finishItem(drafts, context, rendered, mappingRun);
+  const { actions, reason, warnings } = finishItem(drafts, context, { ...rendered, joined }, mappingRun);
   if (start) for (const action of actions) setStart(action, start);
   const publication = actions.length > 0 ? publish(item, event, mappingRun) : undefined;
   return { event, subject, actions, reason, warnings, publication, dedupe: rendered.keys.dedupe };
@@ -124,6 +139,7 @@ function setStart(action: HookAction, { author, isStranger }: Start): void {
   action.author = author;
   if (!isStranger || action.kind !== "agent") return;
   action.stranger = true;
+  action.workspace = undefined;
   action.grants = action.grants && withoutAllow(action.grants);
   if (action.review === "approve") action.review = "request-changes";
 }
@@ -163,6 +179,14 @@ interface Rendered {
   /** The author has not taken part in the conversation of the session key. */
   isApart: boolean;
   continued: Continued;
+}
+
+/** Why the repository that an event chooses is not where `place` of its mapping says. */
+function findForeignWorkspace({ mapping, budget }: MappingRun, context: object): string | undefined {
+  const { workspace, bounds } = mapping;
+  if (!workspace?.isChosen || !bounds) return undefined;
+  const repository = workspace.render(context, budget)?.repository;
+  return repository === undefined || bounds.covers(repository) ? undefined : describeElsewhere(repository);
 }
 
 /** The session that the event continues, whatever key its mapping gives. */
@@ -226,7 +250,7 @@ async function transformItem(
 function finishItem(
   drafts: Draft[],
   context: object,
-  { keys, base, grantWarnings = [], modeWarning, isApart, continued }: Rendered,
+  { keys, base, grantWarnings = [], modeWarning, isApart, continued, joined }: Rendered & { joined?: Joined },
   mappingRun: MappingRun,
 ): Pick<ResolvedItem, "actions" | "reason" | "warnings"> {
   const { mapping, request, config } = mappingRun;
@@ -264,8 +288,8 @@ function finishItem(
   if (turns.some(({ grants }) => grants)) warnings.push(...grantWarnings);
   for (const one of applied) warnings.push(...one.warnings);
   warnings.push(...findUnusedModels(actions, config));
+  const isPublic = rendered !== undefined && isPublicPlace(rendered, config);
   if (mapping.context && turns.length > 0) {
-    const isPublic = rendered !== undefined && isPublicPlace(rendered, config);
     const read = renderContext(mapping.context, {
       context,
       isPublic,
@@ -278,6 +302,21 @@ function finishItem(
   const url = mapping.place?.url?.render(context, mappingRun.budget);
   const serviceHost = url && toHost(url);
   for (const action of actions) if (action.kind === "agent" && serviceHost) action.serviceHost = serviceHost;
+  const { budget } = mappingRun;
+  const workspace = joined ? undefined : mapping.workspace?.render(context, budget);
+  if (mapping.workspace && !joined && !workspace && turns.length > 0)
+    warnings.push("The event names no repository for the workspace, so the agent has none.");
+  for (const [index, action] of actions.entries()) {
+    if (action.kind !== "agent") continue;
+    if (joined) actions[index] = joinSession(action, joined, { context, url, isPublic, budget });
+    // The place of a read is another one, and says nothing about the repository.
+    else if (workspace)
+      action.workspace = {
+        ...workspace,
+        ...(url && { url }),
+        ...(isOfPlace(workspace, rendered) && isPublic && { isPublic }),
+      };
+  }
   const coalesced = mapping.coalesce
     ? coalesceActions(actions, mapping.coalesce.windowMs, ofSession(keys.coalesce, continued))
     : actions;
@@ -288,6 +327,10 @@ function finishItem(
 function ofSession(key: RenderedKey | undefined, { sessionKey }: Continued): RenderedKey | undefined {
   const isKey = key !== undefined && sessionKey !== undefined && key.text.trim() !== "";
   return isKey ? { ...key, text: `${key.text.trim()} ${hash("sha256", sessionKey)}` } : key;
+}
+
+function isOfPlace({ repository }: Workspace, place: { to: string } | undefined): boolean {
+  return place !== undefined && (place.to === repository || isBelow(place.to, repository));
 }
 
 /** The warning for a reply to the event's place, if the event names none, or one that is refused. */

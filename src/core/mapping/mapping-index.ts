@@ -21,6 +21,8 @@ export function isBuiltInHook(hook: string): hook is BuiltInHook {
 /** All mappings, indexed so that a request is compared only with those of its path. */
 export interface MappingIndex {
   mappings: readonly CompiledMapping[];
+  /** The agents of some work on files. */
+  hasWorkspaces: boolean;
   /** Mappings that answer with the reply of a run, by id. */
   answers: ReadonlyMap<string, CompiledAnswer>;
   /** The first mapping that takes the request. */
@@ -58,6 +60,7 @@ export function createMappingIndex(
     isBuiltInHook(hook) ? [] : (byPath.get(hook) ?? (isScheduleHook(hook) ? [] : anyPath));
   return {
     mappings,
+    hasWorkspaces: mappings.some(({ workspace }) => workspace),
     answers: new Map(mappings.flatMap(({ source, answer }) => (answer ? [[source.id, answer] as const] : []))),
     find: (request) =>
       listFor(request.hook).find(

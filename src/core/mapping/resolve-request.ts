@@ -16,7 +16,7 @@ import { countTime } from "./transform.ts";
 
 export interface ResolveOptions extends Pick<
   MappingRun,
-  "config" | "channels" | "tools" | "run" | "isEcho" | "hasSpoken" | "findSent" | "isOwn"
+  "config" | "channels" | "tools" | "run" | "isEcho" | "hasSpoken" | "findSent" | "changes" | "isOwn"
 > {
   mappings: MappingIndex;
   /** Opens the state of this name. Absent: it is empty. */
@@ -41,6 +41,7 @@ export async function resolveRequest(
     isEcho,
     hasSpoken,
     findSent,
+    changes,
     isOwn,
     openState = openEmptyState,
     readMail,
@@ -87,6 +88,7 @@ export async function resolveRequest(
       isEcho,
       hasSpoken,
       findSent,
+      changes,
       isOwn,
       budget: createBudget(request.rawBody.length, findExact),
       log,

@@ -1,3 +1,5 @@
+import type { Workspace } from "../types.ts";
+
 /** One earlier turn of a session, oldest first. */
 export interface HistoryEntry {
   role: "user" | "assistant";
@@ -25,6 +27,8 @@ export interface AgentTurn {
   sources?: string[];
   /** For a driver that forwards an agent's own requests to a model: whether the turn has used up its budget. */
   isSpent?(model: string, usage: TokenUsage): boolean;
+  /** Files that the agent works on. Only for a driver with `hasWorkspaces`. */
+  workspace?: TurnWorkspace;
   /** How long the turn may take. The caller aborts it then. */
   timeoutSeconds: number;
   /** The reply that means "nothing to report". */
@@ -38,6 +42,47 @@ export interface AgentTurn {
    * results.
    */
   exchanges?: Exchange[];
+}
+
+/** A repository for one turn. */
+export interface TurnWorkspace extends Workspace {
+  /** What has changed at the end can be offered as a call. */
+  canOffer: boolean;
+  /** Records which commit the agent gets, before it is asked. */
+  record(commit: string): Promise<void>;
+}
+
+/** What an agent has changed in its workspace, as a commit that every node can make again. */
+export interface OfferedChange {
+  /** The arguments of the call, which a person sees. */
+  arguments: {
+    repository: string;
+    base: string;
+    branch: string;
+    /** The new commit. */
+    commit: string;
+    title: string;
+    /** `M src/a.ts +3 -1`; those that need a person first. */
+    files: string[];
+    /** The files that need a person. */
+    protected: string[];
+  };
+  account: string;
+  pushTo?: string;
+  /** The head of the branch when the turn began. Absent: there was no such branch. */
+  head?: string;
+  parent: string;
+  /** The id of the commit's tree. */
+  tree: string;
+  author: string;
+  /** In seconds since the epoch. */
+  at: number;
+  /** Of the commit. */
+  message: string;
+  /** Of the pull request, Markdown. */
+  text: string;
+  /** A binary patch of Git, in base64. */
+  patch: string;
 }
 
 /** A call that a model may ask for. */
@@ -129,6 +174,10 @@ export interface AgentReply {
   cost?: number;
   /** Sentences for the run record, for example about a thinking level that was lowered. */
   warnings?: string[];
+  /** What has changed in the workspace: the service makes the call for it, and the turn ends with that. */
+  change?: OfferedChange;
+  /** The agent was not asked: why, as a clause. */
+  skipped?: string;
   /** The calls that the model asks for. With them the text may be empty, and the turn goes on once they have results. */
   calls?: RequestedCall[];
   /** With `calls`: the answer in the driver's own form, plain JSON, for the exchange that the next request begins from. */
@@ -167,6 +216,8 @@ export interface AgentDriver {
   makesCalls?(model: string | undefined): boolean;
   /** Whether what answers for this model keeps the history itself, and is not sent it. Absent: none does. */
   keepsHistory?(model: string | undefined): boolean;
+  /** Whether what answers for this model works on the files of `workspace`. Absent: it cannot. */
+  hasWorkspaces?(model: string | undefined): boolean;
   /** Rejects with a `DriverError`. After `signal` aborts it must settle soon and do nothing more. */
   run(turn: AgentTurn, signal: AbortSignal): Promise<AgentReply>;
   /** Its API, for an agent in a sandbox that asks one of its models. Absent: it has none. */

@@ -1,3 +1,4 @@
+import type { RepositoryHost } from "./repository.ts";
 import type { DiffLine } from "../shared/text/diff.ts";
 
 /** The diff of one commit at a recipient. */
@@ -85,7 +86,7 @@ export interface OutgoingMessage {
 }
 
 /** Sends messages through one messaging service. */
-export interface ChannelDriver {
+export interface ChannelDriver extends Partial<RepositoryHost> {
   readonly name: string;
   /** The longest text of one message, in units of `measure`. */
   readonly limit: number;

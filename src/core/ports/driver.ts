@@ -1,5 +1,6 @@
 import type { ModelApi } from "./agent.ts";
 import type { ChannelDriver, MessageTemplate } from "./channel.ts";
+import type { RepositoryHost } from "./repository.ts";
 import type { MailAccount, RefreshTokens } from "./mail-source.ts";
 import type { ReplayClass, SignatureVerifier } from "./signature.ts";
 import type { Log } from "../telemetry/log.ts";
@@ -54,12 +55,23 @@ export interface DriverContext {
   log: Log;
   /** Compiles a template of the options, as those of mappings are. Throws an `Error` that says what is wrong with it. */
   compileTemplate(source: string): MessageTemplate;
+  /** For an agent that is a program: where its workspaces are from. */
+  workspaces?: Workspaces;
   /** For an agent: the API of another provider, by its name. Undefined: there is none. */
   modelApi?(provider: string): ModelApi | undefined;
   /** For a channel: the account of a mailbox of `hooks.mail`, by its name. Undefined: there is none that can send. */
   mailAccount?(name: string): MailAccount | undefined;
   /** For a mail source: keeps the refresh tokens of a mailbox. Absent: they are kept in memory only. */
   refreshTokens?(mailbox: string): RefreshTokens;
+}
+
+export interface Workspaces {
+  /** The folder with the repositories as they were fetched, absolute. */
+  mirrors: string;
+  /** The repositories of a channel's account. Undefined: it has none, or is not configured. */
+  findHost(account: string): RepositoryHost | undefined;
+  /** Secrets of the configuration, by their keys: what holds one does not leave. */
+  secrets: ReadonlyMap<string, string>;
 }
 
 /** A channel. */

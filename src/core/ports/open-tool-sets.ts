@@ -1,3 +1,4 @@
+import type { OfferedChange } from "./agent.ts";
 import type { CallDescription, CallResult, LeftOutCall, ToolCall, ToolSet } from "./tool-set.ts";
 
 /** A call of an open set, with the rules of its block. */
@@ -33,6 +34,10 @@ export interface CallOptions {
   isRepeatable?: boolean;
   /** Default: that of the call or its set. */
   maxResultLength?: number;
+  /** What a call of `findChange` sends. */
+  change?: OfferedChange;
+  /** Signs a text with a key of this store. */
+  sign?(text: string): Uint8Array;
 }
 
 /** The tool sets of a configuration. */
@@ -40,6 +45,8 @@ export interface ToolSets {
   readonly sets: ReadonlyMap<string, OpenSet>;
   /** By `<set>.<call>`. */
   find(fullName: string): OpenCall | undefined;
+  /** The call that publishes the changes of a workspace at this account. The service alone makes it, never a model. */
+  findChange(account: string): OpenCall | undefined;
   /** Every call, in the order of the configuration. */
   list(): OpenCall[];
   /** Calls that are accepted or written, and cannot be used, by their full names: why, which may hold words of a server. */

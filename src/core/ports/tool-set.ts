@@ -32,6 +32,14 @@ export interface CallContext {
   isRepeatable?: boolean;
 }
 
+/** A pull request that a call has made or found. */
+export interface PublishedChange {
+  /** The recipient of comments there. */
+  to: string;
+  url: string;
+  branch: string;
+}
+
 export interface CallResult {
   /** The answer: text from outside, also that of an error. */
   text: string;
@@ -39,6 +47,8 @@ export interface CallResult {
   isError: boolean;
   /** With `isError`: what happened, in one sentence of this program that holds no text from outside. */
   reason?: string;
+  /** The change that was published. */
+  published?: PublishedChange;
   /** The call was not sent, because it differs from what the operator has accepted. */
   isChanged?: true;
   /** The call was not sent, because there is no connection to the server of the set. */

@@ -125,6 +125,17 @@ export function redactNames(value: unknown): unknown {
   );
 }
 
+/** The texts in a value whose names look like secrets, or that are headers, by their keys. Shorter ones are words. */
+export function listSecrets(value: unknown, key: string, isSecret = false): [key: string, secret: string][] {
+  if (typeof value === "string") return isSecret && value.trim().length >= MIN_SECRET ? [[key, value.trim()]] : [];
+  if (typeof value !== "object" || value === null) return [];
+  return Object.entries(value).flatMap(([name, item]) =>
+    listSecrets(item, `${key}.${name}`, isSecret || name === "headers" || name === "secrets" || isSecretName(name)),
+  );
+}
+
+const MIN_SECRET = 8;
+
 /** Keys from the outside in. An index is its digits, `*` means each key or item. */
 export type PayloadPath = readonly string[];
 

@@ -10,7 +10,7 @@ import { findVendor } from "../../core/ports/vendor.ts";
 import { SOURCE_CHANNEL, toChannelName } from "../../core/shared/channel-names.ts";
 import { toObject } from "../../core/shared/json.ts";
 import { literalStart } from "../../core/shared/template-values.ts";
-import { BUILT_IN_HOOKS, type Grant, isPresetCall } from "../../core/types.ts";
+import { BUILT_IN_HOOKS, type Grant, isChangeCall, isPresetCall } from "../../core/types.ts";
 
 type Loaded = Pick<Runtime, "config" | "mappings" | "channels" | "tools" | "drivers">;
 
@@ -183,10 +183,14 @@ function toCalls(grants: readonly Grant[] = [], { tools }: Loaded): Pick<Row, "r
   });
   const names = (isOne: (mode: Grant["mode"]) => boolean): string[] =>
     granted.filter(({ mode }) => isOne(mode)).map(({ name }) => name);
+  const changes = grants.filter(({ call }) => isChangeCall(call));
   return {
     reads: names((mode) => mode === "read"),
-    writes: names((mode) => mode !== "read"),
-    alone: names((mode) => mode === "allow"),
+    writes: [...names((mode) => mode !== "read"), ...changes.map(({ call }) => call)],
+    alone: [
+      ...names((mode) => mode === "allow"),
+      ...changes.flatMap(({ call, mode }) => (mode === "allow" ? call : [])),
+    ],
   };
 }
 

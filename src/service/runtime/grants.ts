@@ -4,6 +4,7 @@ import type { ConfigProblem } from "../../core/errors.ts";
 import { compileCallPattern } from "../../core/mapping/pattern.ts";
 import { appendSegment, toObject, toText } from "../../core/shared/json.ts";
 import { withPeriod, toolSetOf } from "../../core/shared/text/text.ts";
+import { isChangeCall } from "../../core/types.ts";
 import type { OpenCall, ToolSets } from "../../core/ports/open-tool-sets.ts";
 
 interface WrittenGrants {
@@ -68,6 +69,11 @@ function listLeftOut(pattern: string, { leftOut }: ToolSets): [call: string, rea
 function findProblems({ grants = {}, key, file }: WrittenGrants, tools: ToolSets): ConfigProblem[] {
   return Object.entries(grants).flatMap(([name, written]) => {
     const at = appendSegment(key, name);
+    if (isChangeCall(name)) {
+      if (!tools.find(name)) return [];
+      const message = `The tool set "${toolSetOf(name)}" has a call of this name, which stands for the changes of a workspace. Rename the set.`;
+      return [{ file, key: at, message }];
+    }
     if (!tools.sets.has(toolSetOf(name)) || listLeftOut(name, tools).length > 0) return [];
     if (!tools.list().some(({ fullName }) => compileCallPattern(name)(fullName))) {
       return [{ file, key: at, message: withPeriod(tools.explainMissing(name)) }];

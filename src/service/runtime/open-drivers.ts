@@ -10,13 +10,17 @@ import { type ConfigProblem, DriverError, type FoundProblem, messageOf } from ".
 import type { Sender } from "../../core/ingress/signature-authenticator.ts";
 import { compileTemplate } from "../../core/mapping/template/template.ts";
 import type { MailAccount } from "../../core/ports/mail-source.ts";
-import type { DriverContext, DriverDefinition } from "../../core/ports/driver.ts";
+import type { DriverContext, DriverDefinition, Workspaces } from "../../core/ports/driver.ts";
+import type { OpenCall } from "../../core/ports/open-tool-sets.ts";
+import type { RepositoryHost } from "../../core/ports/repository.ts";
 import type { Mailbox, Runtime } from "../../core/ports/runtime.ts";
 import { appendSegment, toObject } from "../../core/shared/json.ts";
 import { toTempDir } from "../../core/shared/system/temporary-folder.ts";
 import { channelKind } from "../../core/shared/channel-names.ts";
 import { withPeriod, trimSlashes } from "../../core/shared/text/text.ts";
 import { createReads } from "../../agents/tools/reads.ts";
+import { createChangeCall } from "../../agents/workspace/change-call.ts";
+import { listSecrets } from "../../core/shared/secret.ts";
 import { findEqualNames, type MadeSet, openToolSets } from "../../agents/tools/tool-sets.ts";
 
 /** The configured drivers. Nothing is connected yet. */
@@ -33,6 +37,12 @@ export async function openDrivers(
   { log, refreshTokens }: Pick<DriverContext, "log" | "refreshTokens">,
 ): Promise<OpenDrivers> {
   const problems: FoundProblem[] = [];
+  const channels = new Map<string, ChannelDriver>();
+  const workspaces: Workspaces = {
+    mirrors: path.join(config.store.path, "mirrors"),
+    findHost: (account) => toHost(channels.get(account)),
+    secrets: findSecrets(config),
+  };
   const agents = new Map<string, AgentDriver>();
   for (const [name, { kind, ...options }] of Object.entries(config.agents.providers)) {
     const agent = await open(drivers.agents[kind], { key: appendSegment("agents.providers", name), name, options });
@@ -58,7 +68,6 @@ export async function openDrivers(
       });
     else if (source) mailboxes.push({ settings, source });
   }
-  const channels = new Map<string, ChannelDriver>();
   for (const [name, options] of Object.entries(config.channels)) {
     const channel = await open(drivers.channels[channelKind(name)], {
       key: appendSegment("channels", name),
@@ -71,7 +80,7 @@ export async function openDrivers(
     const opened = await openPresetReads(reads);
     if (opened) made.set(reads.set, opened);
   }
-  const tools = openToolSets(made);
+  const tools = openToolSets(made, openChanges());
   const equalNames = findEqualNames(tools.list());
   if (equalNames !== undefined) problems.push({ key: "agents.tools", message: equalNames });
   const senders: OpenSender[] = [];
@@ -82,6 +91,19 @@ export async function openDrivers(
     if (verifier) senders.push({ ...group, verifier, ...readAuth(auth) });
   }
   return { agent: createAgent(agents), channels, tools, mailboxes, senders, problems };
+
+  /** The calls that publish changes, for each account with repositories. */
+  function openChanges(): Map<string, OpenCall> {
+    const { mirrors } = workspaces;
+    const accounts = [...channels.keys()].flatMap((account): [string, OpenCall][] => {
+      const host = workspaces.findHost(account);
+      const dryRun = config.channelRules.get(account)?.dryRun ?? false;
+      return host
+        ? [[account, createChangeCall(account, { host, mirrors, tempDir: toTempDir(config.store), dryRun })]]
+        : [];
+    });
+    return new Map(accounts);
+  }
 
   function modelApi(provider: string): ModelApi | undefined {
     return agents.get(provider)?.modelApi;
@@ -134,6 +156,7 @@ export async function openDrivers(
         idleAfterMs: config.session.idleAfterMs,
         log,
         compileTemplate,
+        workspaces,
         modelApi,
         mailAccount,
         refreshTokens,
@@ -145,6 +168,23 @@ export async function openDrivers(
       return undefined;
     }
   }
+}
+
+function toHost({ openGit, findPull, openPull }: Partial<RepositoryHost> = {}): RepositoryHost | undefined {
+  return openGit && findPull && openPull ? { openGit, findPull, openPull } : undefined;
+}
+
+/** What the configuration keeps secret: values whose names say so, and headers. */
+function findSecrets({ gateway, hooks, agents, channels }: ReadConfig["config"]): Map<string, string> {
+  const { token = "" } = gateway;
+  return new Map([
+    ["gateway.auth.token", token] as const,
+    ...listSecrets(hooks.tokens, "hooks.tokens"),
+    ...hooks.mappings.flatMap(({ mapping: { auth }, key }) => listSecrets(auth, `${key}.auth`)),
+    ...listSecrets(agents.providers, "agents.providers"),
+    ...Object.entries(agents.tools).flatMap(([name, { options }]) => listSecrets(options, `agents.tools.${name}`)),
+    ...listSecrets(channels, "channels"),
+  ]);
 }
 
 /** Settings of a preset's tool set, equal to the defaults of `agents.tools`. */

@@ -5,6 +5,7 @@ import type { ChannelDriver } from "../../core/ports/channel.ts";
 import { PAGE_ADDRESS, recipientCheck, requireId } from "../kit/http.ts";
 import { changeAtPath, createCommentChannel, findMarked, GONE, toMarkedText } from "../kit/comments/comment.ts";
 import { createGiteaApi } from "./client.ts";
+import { createGiteaPulls } from "./pulls.ts";
 import { ALLOWANCES } from "../kit/comments/neutralize.ts";
 
 const schema = {
@@ -32,7 +33,8 @@ const RECIPIENT = /^(?<repo>(?!\.{1,2}\/)[\w.-]{1,100}\/(?!\.{1,2}#)[\w.-]{1,100
 
 export function createGitea(options: GiteaOptions): ChannelDriver {
   const { host } = new URL(options.baseUrl);
-  return createCommentChannel(
+  const api = createGiteaApi(options);
+  const comments = createCommentChannel(
     {
       name: "gitea",
       limit: 20_000,
@@ -58,8 +60,9 @@ export function createGitea(options: GiteaOptions): ChannelDriver {
         return (again) => again("DELETE", reactions, { content: "eyes" }, GONE);
       },
     },
-    createGiteaApi(options),
+    api,
   );
+  return { ...comments, ...createGiteaPulls(api, { ...options, host, server: options.baseUrl }) };
 }
 
 function parseRecipient(to: string): { repo: string; issue: string } {

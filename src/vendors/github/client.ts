@@ -29,7 +29,10 @@ const OF_WEBHOOKS: readonly (readonly [status: number, step: string])[] = [
 const ADVICE = {
   write: new Map([
     [401, "Check channels.github.token or app."],
-    [403, "Give the token write access to the repository's issues and pull requests, or discussions."],
+    [
+      403,
+      "Give the token write access to the repository's issues and pull requests, or discussions; for changes to its contents too.",
+    ],
     [404, "Check the recipient, and that the token can see the repository."],
     [410, "The repository has no issues."],
   ]),
@@ -89,6 +92,11 @@ function toHeaders(token: string): Record<string, string> {
 export function toHost(baseUrl = API): string {
   const { host } = new URL(baseUrl);
   return host === new URL(API).host ? "github.com" : host;
+}
+
+/** What git and people open: https://ghe.example.com/api/v3 → https://ghe.example.com */
+export function toServer(baseUrl = API): string {
+  return `${new URL(baseUrl).protocol}//${toHost(baseUrl)}`;
 }
 
 /** Asks the GraphQL API. Resolves to the data of an answer. Rejects with a `DriverError`. */

@@ -12,6 +12,7 @@ import {
   type DiscussionRecipient,
   findInDiscussion,
 } from "./discussions.ts";
+import { createGithubPulls } from "./pulls.ts";
 import { createGithubReviews, findNewest } from "./reviews.ts";
 import { ALLOWANCES } from "../kit/comments/neutralize.ts";
 
@@ -65,7 +66,14 @@ export function createGithub(options: GithubOptions): ChannelDriver {
   const { baseUrl, token, app } = options;
   const host = toHost(baseUrl);
   const askBy = (call: Call): Ask => createAsk(call, baseUrl);
-  return createCommentChannel(
+  const api = createGithubApi({ baseUrl, token, app }, (to) => {
+    const { owner, repo } = RECIPIENT.exec(to)?.groups ?? {};
+    // A read is about a repository.
+    return owner === undefined
+      ? { kind: "repository", repository: to }
+      : { kind: parseRecipient(to).kind, repository: `${owner}/${repo}` };
+  });
+  const comments = createCommentChannel(
     {
       name: "github",
       addressOf: (to) => to.replace(/\/r\d+$/, ""),
@@ -122,14 +130,9 @@ export function createGithub(options: GithubOptions): ChannelDriver {
         return (again) => again("DELETE", `${reactions}/${id}`, undefined, GONE);
       },
     },
-    createGithubApi({ baseUrl, token, app }, (to) => {
-      const { owner, repo } = RECIPIENT.exec(to)?.groups ?? {};
-      // A read is about a repository.
-      return owner === undefined
-        ? { kind: "repository", repository: to }
-        : { kind: parseRecipient(to).kind, repository: `${owner}/${repo}` };
-    }),
+    api,
   );
+  return { ...comments, ...createGithubPulls(api, { ...options, host }) };
 }
 
 /** The name in the REST API. */

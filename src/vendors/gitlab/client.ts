@@ -41,6 +41,11 @@ export function openGitlab(access: ApiAccess): Call {
   return openCalls(access, toApi("webhooks", access.baseUrl));
 }
 
+/** The server as people and git open it. */
+export function toServer(baseUrl = API): string {
+  return baseUrl;
+}
+
 /** The host that people open. */
 export function toHost(baseUrl = API): string {
   return new URL(baseUrl).host;

@@ -4,7 +4,8 @@ import { HTTP_URL, NON_BLANK, objectSchema } from "../../core/shared/json.ts";
 import type { ChannelDriver } from "../../core/ports/channel.ts";
 import { recipientCheck, requireId } from "../kit/http.ts";
 import { changeAtPath, createCommentChannel, findMarked, GONE, toMarkedText } from "../kit/comments/comment.ts";
-import { createGitlabApi, toHost } from "./client.ts";
+import { createGitlabApi, toHost, toServer } from "./client.ts";
+import { createGitlabPulls } from "./pulls.ts";
 import { createGitlabReviews, readNewest, toMessageId } from "./reviews.ts";
 import { ALLOWANCES } from "../kit/comments/neutralize.ts";
 
@@ -35,7 +36,8 @@ const RECIPIENT =
 /** Notes on issues and merge requests, and replies in their discussions. */
 export function createGitlab(options: GitlabOptions): ChannelDriver {
   const host = toHost(options.baseUrl);
-  return createCommentChannel(
+  const api = createGitlabApi(options);
+  const comments = createCommentChannel(
     {
       name: "gitlab",
       // GitLab accepts a million characters.
@@ -70,8 +72,9 @@ export function createGitlab(options: GitlabOptions): ChannelDriver {
         return (again) => again("DELETE", `${emoji}/${id}`, undefined, GONE);
       },
     },
-    createGitlabApi(options),
+    api,
   );
+  return { ...comments, ...createGitlabPulls(api, { ...options, host, server: toServer(options.baseUrl) }) };
 }
 
 function parseRecipient(to: string): { path: string; thread: string | undefined } {

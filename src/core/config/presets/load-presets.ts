@@ -71,8 +71,9 @@ export function loadPresets(
       const preset = readPreset(use.folder);
       loaded.sources.set(preset.file, preset.source);
       loaded.findings.push(...checkVendor(preset, drivers));
+      const own = withDrafts(use, { hooks }, preset.preset);
       for (const mailbox of mailboxesFor(preset, hooks))
-        expandPreset(preset, use, { mailbox, drivers, loaded, references });
+        expandPreset(preset, own, { mailbox, drivers, loaded, references });
     }
   }
   return loaded;
@@ -230,7 +231,8 @@ export function fillMappings(
     const { value: merged, uses: added } = withAdditions(merge(common.value, own.value), additions, key);
     const started = withMention(withFrom(merged, preset, values["from"]), preset, values["mention"]);
     const shown = values["fields"] === "full" ? withPayload(started) : started;
-    const value = withReads(withAccount(shown, values["account"]), preset, { values, id: merged["id"] });
+    const placed = withWorkspace(withAccount(shown, values["account"]), preset, values);
+    const value = withReads(placed, preset, { values, id: merged["id"] });
     const { sessionKey } = value;
     if (typeof sessionKey === "string" && !("sessionKey" in values)) {
       value["sessionKey"] = atPath(sessionKey, preset.name, hook);
@@ -283,6 +285,31 @@ function withAccount(mapping: Record<string, unknown>, account: unknown): Record
 /** The sessions of a use under another path are others. */
 function atPath(sessionKey: string, preset: string, hook: string): string {
   return sessionKey.replaceAll(`hook:${preset}:`, () => `hook:${hook}:`);
+}
+
+/** `true` is the repository of the event, at the channel's account. */
+function withWorkspace(
+  { workspace, ...mapping }: Record<string, unknown>,
+  { workspace: usual }: Preset,
+  values: Parameters["values"],
+): Record<string, unknown> {
+  if (workspace === undefined || workspace === false) return mapping;
+  const written = toObject(workspace);
+  if (!usual || written["repository"] !== undefined) return { ...mapping, workspace };
+  const { account } = values;
+  const repository =
+    typeof account === "string" ? usual.repository.replace(":", () => `:${account}:`) : usual.repository;
+  return { ...mapping, workspace: { ...usual, ...written, repository } };
+}
+
+/** Drafts are the agent's own work, so what happens there counts. */
+function withDrafts(use: PresetUse, { hooks }: Pick<ResolvedConfig, "hooks">, preset: Preset): PresetUse {
+  const hasWorkspace =
+    hooks.presets.some((one) => one.with["workspace"]) || hooks.mappings.some(({ mapping }) => mapping.workspace);
+  const { ignore = {} } = use.with;
+  if (!hasWorkspace || !isObject(preset.ignore?.["drafts"])) return use;
+  const written = Array.isArray(ignore) ? { rules: ignore } : toObject(ignore);
+  return { ...use, with: { ...use.with, ignore: { drafts: false, ...written } } };
 }
 
 /** Only what asks has to name the agent. */

@@ -16,7 +16,7 @@ export function findReads(
   { values }: Pick<Parameters, "values">,
   readFile: FillOptions["readFile"],
 ): PresetReads | undefined {
-  const names = listReadNames(values["context"]);
+  const names = [...new Set([...listReadNames(values["context"]), ...listUsualReads(values, reads)])];
   if (!reads || names.length === 0) return undefined;
   const { channel, baseUrl } = reads;
   const account = values["account"];
@@ -41,6 +41,13 @@ export function findReads(
   };
 }
 
+/** An agent with the files of a failed run has its log too. */
+const OF_WORKSPACES = "failed-log";
+
+function listUsualReads({ workspace }: Parameters["values"], reads: Preset["reads"]): string[] {
+  return workspace && reads && Object.hasOwn(reads.calls, OF_WORKSPACES) ? [OF_WORKSPACES] : [];
+}
+
 /** The names in `context` that stand for reads of a preset: `"diff"`, or `{ call: "diff", … }`. */
 export function listReadNames(context: unknown): string[] {
   return Array.isArray(context) ? [...new Set(context.flatMap((entry) => findReadName(entry) ?? []))] : [];
@@ -58,7 +65,10 @@ export function withReads(
   { reads }: Preset,
   { values, id }: { values: Parameters["values"]; id: unknown },
 ): Record<string, unknown> {
-  const { context } = mapping;
+  const { context: written } = mapping;
+  const usual = listUsualReads(values, reads).filter((name) => !listReadNames(written).includes(name));
+  const context =
+    Array.isArray(written) || usual.length > 0 ? [...usual, ...(Array.isArray(written) ? written : [])] : written;
   if (!reads || !Array.isArray(context)) return mapping;
   const calls = context.flatMap((entry: unknown) => {
     const name = findReadName(entry);

@@ -2,6 +2,7 @@ import { listFound } from "../../shared/found.ts";
 import { appendSegment, toObject } from "../../shared/json.ts";
 import { didYouMean, toolSetOf } from "../../shared/text/text.ts";
 import type { MappingInput } from "../schema/generated.ts";
+import { isChangeCall } from "../../types.ts";
 import type { ResolvedConfig } from "../resolved-config.ts";
 import { error, type Finding, staticText, warning } from "./finding.ts";
 
@@ -22,7 +23,8 @@ export function checkGrants(
   const named = staticText(model ?? agents.model ?? "") ?? "";
   const id = agents.models?.find(({ alias }) => alias === named)?.id ?? named;
   const [provider = ""] = id.split("/", 1);
-  if (!makesNoCalls(agents.providers[provider])) return findings;
+  const isOfFiles = Object.keys(grants).every(isChangeCall);
+  if (isOfFiles || !makesNoCalls(agents.providers[provider])) return findings;
   return [
     ...findings,
     warning(key, `The model "${named}" cannot call tools, so its turns are without them. Choose another model.`),
@@ -40,9 +42,16 @@ function checkGrant(
   const set = toolSetOf(call);
   const { mode, arguments: args, free, retry } = typeof written === "string" ? { mode: written } : written;
   const isPattern = call.includes("*");
+  const isChange = isChangeCall(call);
   const both = free?.find((name) => args && Object.hasOwn(args, name));
   return listFound(
-    !sets.includes(set) && error(at, `There is no tool set "${set}" in agents.tools${didYouMean(set, sets)}`),
+    isChange && mode === "read" && error(at, 'It changes the repository: grant "ask" or "allow".'),
+    isChange &&
+      (args || free) &&
+      error(at, "Its arguments are what the agent has changed: nothing of them can be fixed or free."),
+    !isChange &&
+      !sets.includes(set) &&
+      error(at, `There is no tool set "${set}" in agents.tools${didYouMean(set, sets)}`),
     isPattern && mode === "allow" && error(at, 'A pattern cannot grant "allow". Name each call that needs nobody.'),
     isPattern &&
       args &&
@@ -82,6 +91,7 @@ function checkFixed(
     const at = appendSegment(key, call);
     const { mode, arguments: args = {} } = typeof written === "string" ? { mode: written } : written;
     return listFound(
+      isChangeCall(call) && error(at, "There is no workspace here, so there is nothing to publish. Remove it."),
       JSON.stringify(args).includes("{{") &&
         error(`${at}.arguments`, "Arguments cannot be templates here. Write plain values."),
       only && mode !== only && error(at, 'A heartbeat can only be granted "read".'),

@@ -13,6 +13,7 @@ import { checkAuth } from "./auth.ts";
 import { checkGrants } from "./call-grants.ts";
 import { checkPublish } from "./mcp.ts";
 import { checkSchedule } from "./schedules.ts";
+import { checkWorkspace } from "./workspaces.ts";
 import { checkChannel, error, type Finding, findUnused, listAccounts, staticText, warning } from "./finding.ts";
 
 /** Every mapping can be reached, can make an action, has a unique id, and names channels and models that may be used. */
@@ -36,6 +37,7 @@ export function checkMappings(config: ResolvedConfig, drivers: Drivers): Finding
       ...checkModel(source, config.agents),
       ...checkPublish(source, config),
       ...checkGrants(`${source.key}.grants`, source.mapping, config),
+      ...checkWorkspace(source, config),
       ...checkAuth(source, config, drivers.providers),
     ].map((finding) => (isWithin(finding.key, source.key) ? { ...finding, file: source.file } : finding)),
   );

@@ -96,11 +96,12 @@ function checkSharedAccounts(senders: readonly Sender[], { channels }: ResolvedC
 
 /** Whether the events of a mapping make the agent use the source's account, or call tools with their values. */
 function acts({ mapping, key }: MappingSource): boolean {
-  const { context = [], review, deliver, grants = {}, action = "agent" } = mapping;
+  const { context = [], review, workspace, deliver, grants = {}, action = "agent" } = mapping;
   const replies = deliver === false || action !== "agent" ? [] : listReplies(mapping, key);
   return (
     context.length > 0 ||
     review !== undefined ||
+    Boolean(workspace) ||
     replies.some(({ channel }) => mayBeSource(channel)) ||
     JSON.stringify(grants).includes("{{")
   );

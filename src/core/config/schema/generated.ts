@@ -260,6 +260,14 @@ export interface Preset {
    */
   example?: string;
   /**
+   * What `workspace: true` means: fields of a mapping's workspace.
+   */
+  workspace?: {
+    repository: string;
+    commit?: string;
+    pull?: string;
+  };
+  /**
    * Names for `context`: the pages that a person would open first, read from the sender's API.
    */
   reads?: {
@@ -1390,6 +1398,74 @@ export interface MappingInput {
      * Template of the answer if the reply is not there in time, if the run failed or is held, or if the event led to no run or to several. It sees the event. Default: the usual answer.
      */
     else?: string;
+  };
+  /**
+   * A repository in which the agent works: a program in a sandbox, kind acp or command. What it has changed becomes the call <service>.change, if grants has it. In github, gitlab and gitea true is the repository of the event.
+   */
+  workspace?:
+    | boolean
+    | {
+        /**
+         * Template. The account of a channel and the repository there: github:acme/app, github:eu:acme/app. In github, gitlab and gitea the default is that of the event.
+         */
+        repository?: string;
+        /**
+         * Template. The whole id of the commit that the tree has, or a full ref as refs/tags/v1. Default: the newest of base.
+         */
+        commit?: string;
+        /**
+         * Template. Not blank for events at a pull request: one of somebody else is read, and no change is offered.
+         */
+        pull?: string;
+        /**
+         * Template. The branch that pull requests are for. Default: the default branch.
+         */
+        base?: string;
+        /**
+         * A program and its arguments, run in the sandbox in each new tree: ["npm", "ci"].
+         *
+         * @minItems 1
+         */
+        setup?: [string, ...string[]];
+        /**
+         * What may change with allow, as src or docs/*.md: an entry covers itself and what is below it, * is any characters. Changes elsewhere ask a person. Default: everything.
+         *
+         * @minItems 1
+         */
+        paths?: [string, ...string[]];
+        /**
+         * What asks a person also with allow, in the form of paths. Default: files of CI, CODEOWNERS, .git*, .npmrc, .envrc, .husky, .vscode, and files that tell agents what to do.
+         */
+        protect?: string[];
+        /**
+         * A fork that is pushed to, as acme-bot/app, so that checks run without the repository's secrets. Default: the repository itself.
+         */
+        pushTo?: string;
+        /**
+         * The author of commits, as Ann <ann@acme.com>. Default: Hookline.
+         */
+        author?: string;
+        /**
+         * How many failed checks of its change the agent is given in a row, until a person comments or reviews. Default: 5.
+         */
+        tries?: number;
+      };
+  /**
+   * Which changes of this service an event may be about: it continues their session.
+   */
+  change?: {
+    /**
+     * Template of lines: the recipient of a pull request as acme/app#12, or a branch as acme/app:agent/1f0a2b3c.
+     */
+    keys: string;
+    /**
+     * Template. The whole id of the commit that a check was about.
+     */
+    commit?: string;
+    /**
+     * The event says that a check has failed. Other events continue a session if they ask.
+     */
+    check?: boolean;
   };
   /**
    * With hooks.compat: the agent of the gateway that runs the turn, in place of model.

@@ -1,4 +1,4 @@
-import type { ChannelName, RouteOrigin } from "../../types.ts";
+import type { ChannelName, KeptChange, RouteOrigin } from "../../types.ts";
 import type { DeliveryFilter, Page } from "../journal.ts";
 import type { Delivery, Route, SentMessage, SessionThread } from "../records/delivery.ts";
 import { text } from "../rows.ts";
@@ -87,6 +87,20 @@ export async function listThreads({ all }: Reader, sessionKey: string): Promise<
     thread: text(row.thread),
   }));
   return [...new Map(threads.map((one) => [`${one.channel} ${one.to}`, one])).values()];
+}
+
+export async function findChange(
+  { get }: Reader,
+  channel: ChannelName,
+  keys: string[],
+): Promise<KeptChange | undefined> {
+  // The key of a commit is that of the change as it was then.
+  const newest = `SELECT change FROM hookline.sent_messages
+    WHERE change IS NOT NULL AND session_key = (SELECT session_key FROM hookline.sent_messages
+      WHERE channel = $1 AND id = ANY($2::text[]) AND change IS NOT NULL AND session_key IS NOT NULL ORDER BY sent_at DESC LIMIT 1)
+    ORDER BY sent_at DESC LIMIT 1`;
+  const row = await get(newest, [channel, keys]);
+  return row && rows.toChange(row);
 }
 
 export async function lastRoute(reader: Reader, channel?: ChannelName): Promise<Route | undefined> {

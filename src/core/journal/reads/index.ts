@@ -3,6 +3,7 @@ import type { PublicationReads } from "../publications.ts";
 import { findAsked, getApproval, listApprovals } from "./approvals.ts";
 import { listDeadLetters } from "./dead-letters.ts";
 import {
+  findChange,
   findSent,
   findThread,
   hasSpoken,
@@ -63,6 +64,7 @@ export function createReads(read: Read): JournalReads {
     findSent: read(findSent),
     findThread: read(findThread),
     listThreads: read(listThreads),
+    findChange: read(findChange),
     listAnswers: read(listAnswers),
     lastRoute: read(lastRoute),
     operatorRoute: read(operatorRoute),

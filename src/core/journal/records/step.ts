@@ -1,4 +1,4 @@
-import type { RequestedCall, TokenUsage } from "../../ports/agent.ts";
+import type { OfferedChange, RequestedCall, TokenUsage } from "../../ports/agent.ts";
 import type { Bounded } from "../../boundary/boundary.ts";
 import type { Decision } from "../../types.ts";
 
@@ -31,6 +31,8 @@ export interface Step {
   hash?: string;
   /** The person who decided, and what was decided. */
   decided?: Verdict;
+  /** The address of the pull request that a call has made or found. */
+  pull?: string;
   /** A result that came after a person had decided without it. */
   late?: LateResult;
   /** The title of a context, as in the prompt; of a note, what the agent called. */
@@ -46,6 +48,8 @@ export interface Step {
     calls: RequestedCall[];
     /** Of an agent that calls by itself: the turn of it in this run, from 1. */
     turn?: number;
+    /** With the only call, which the service makes of the agent's files: what it sends. The turn ends with it. */
+    change?: OfferedChange;
     /** The driver's own form of the answer, to continue from: plain JSON. */
     content: unknown;
   };

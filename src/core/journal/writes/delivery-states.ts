@@ -1,7 +1,7 @@
-import { MAIN_SESSION } from "../../types.ts";
+import { type KeptChange, MAIN_SESSION } from "../../types.ts";
 import type { DeliveryProgress, Route } from "../records/delivery.ts";
 import type { Claim } from "../records/node.ts";
-import { EDITS } from "../rows.ts";
+import { EDITS, toChange } from "../rows.ts";
 import { addFailedAttempt } from "./failed-attempts.ts";
 import { toSurvived } from "./suspect-states.ts";
 import { toDeliveryReport, type Work, type Writer } from "./writer.ts";
@@ -39,6 +39,29 @@ const REMEMBER = `
      WHERE deliveries.id = $4 AND sessions.key <> '${MAIN_SESSION}'), $5, $6)
   ON CONFLICT (id, channel) DO UPDATE SET recipient = excluded.recipient, thread = excluded.thread,
     session_key = excluded.session_key, sent_at = excluded.sent_at`;
+
+/** How many earlier commits of a change are remembered. */
+const MAX_EARLIER = 100;
+
+export function* keepChange(writer: Writer, keys: readonly string[], change: Omit<KeptChange, "earlier">): Work<void> {
+  const known = yield* writer.all(
+    "SELECT change FROM hookline.sent_messages WHERE channel = $1 AND id = ANY($2::text[]) AND change IS NOT NULL",
+    [change.account, [...keys]],
+  );
+  const earlier = known.flatMap((row) => {
+    const before = toChange(row);
+    return [...before.earlier, before.commit];
+  });
+  const others = [...new Set(earlier)].filter((commit) => commit !== change.commit).slice(-MAX_EARLIER);
+  const kept: KeptChange = { ...change, earlier: others };
+  const json = JSON.stringify(kept);
+  for (const key of keys) yield* writer.run(KEEP_CHANGE, [key, change.account, change.sessionKey, Date.now(), json]);
+}
+
+const KEEP_CHANGE = `
+  INSERT INTO hookline.sent_messages (id, channel, recipient, session_key, sent_at, change) VALUES ($1, $2, $1, $3, $4, $5)
+  ON CONFLICT (id, channel) DO UPDATE
+    SET session_key = excluded.session_key, sent_at = excluded.sent_at, change = excluded.change`;
 
 export function retryDelivery(writer: Writer, claim: Claim, notBefore: number, error: string): Work<boolean> {
   return postpone(writer, claim, { notBefore, error, uncounted: 0 });

@@ -4,7 +4,7 @@ import { hasExpired } from "../reads/approvals.ts";
 import type { Read } from "../reads/index.ts";
 import { decideApproval, expireApprovals, reserveCodes, settleCall } from "./approval-states.ts";
 import { dropDeadLetter, retryDeadLetter } from "./dead-letter-states.ts";
-import { giveBackDelivery, progressDelivery, retryDelivery } from "./delivery-states.ts";
+import { giveBackDelivery, keepChange, progressDelivery, retryDelivery } from "./delivery-states.ts";
 import * as publications from "./publishing.ts";
 import {
   cancelRun,
@@ -35,6 +35,7 @@ export function createWrites(write: Write, read: Read): JournalWrites {
 
     recordSteps: write(recordSteps),
     settleCall: write(settleCall),
+    keepChange: write(keepChange),
     retryRun: write(retryRun),
     giveBackRun: write(giveBackRun),
     releaseRun: write(releaseRun),

@@ -1,0 +1,142 @@
+import path from "node:path";
+import type { OfferedChange } from "../../core/ports/agent.ts";
+import { DriverError } from "../../core/errors.ts";
+import type { Pull, RepositoryHost } from "../../core/ports/repository.ts";
+import { createTemporaryFolder } from "../../core/shared/system/temporary-folder.ts";
+import { createFolder } from "../../core/shared/system/files.ts";
+import { rm } from "node:fs/promises";
+import { commitTree } from "./change.ts";
+import { git, GitFailed, gitLine, protocolOf, toRemoteFailure } from "./git.ts";
+import { type Mirror, openMirror } from "./mirror.ts";
+
+/** A change that is at the service now. */
+export interface Published extends Pull {
+  /** The branch that has it. */
+  branch: string;
+}
+
+export interface PublishOptions {
+  mirrors: string;
+  tempDir: string;
+  host: RepositoryHost;
+  idempotencyKey: string;
+  sign?(text: string): Uint8Array;
+  signal: AbortSignal;
+}
+
+/** Nothing was published, and nothing will be: why, as the end of a sentence. */
+export class NotPublished extends Error {}
+
+/** Branches beside the one of a change whose pull request was closed. */
+const MAX_NEXT = 20;
+
+/**
+ * Pushes a change to its branch, and makes its pull request. It can be repeated at any point, on every node: what is there already is
+ * not done again. Rejects with `NotPublished`, or with a `DriverError`.
+ */
+export async function publishChange(change: OfferedChange, options: PublishOptions): Promise<Published> {
+  const { mirrors, host, signal } = options;
+  const { account, head, pushTo, arguments: args } = change;
+  const { repository, branch: first, commit } = args;
+  if (!/^agent\/[\da-f]{8}(?:-\d{1,3})?$/.test(first)) throw new NotPublished(`the service pushes to agent/* only`);
+  const from = pushTo ?? repository;
+  const mirror = await openMirror({ mirrors, account, repository, host, signal });
+  const findPull = (branch: string): Promise<Pull | undefined> =>
+    host.findPull(repository, { repository: from, branch }, signal);
+  for (let n = 0, branch = first; n < MAX_NEXT; n++, branch = toNext(branch)) {
+    const [pull, there] = [await findPull(branch), await mirror.findHead(branch, from)];
+    // Also if somebody has closed it since an earlier attempt.
+    if (pull && (there === commit || pull.commit === commit)) return { ...pull, branch };
+    if (pull && !pull.isOpen) {
+      if (head !== undefined)
+        throw new NotPublished("its pull request was closed meanwhile: the next turn begins from the base");
+      continue;
+    }
+    const expected = branch === first ? head : undefined;
+    if (there !== commit && there !== expected) {
+      if (branch === first) throw new NotPublished("the branch has commits that this change does not know");
+      continue;
+    }
+    if (there !== commit) await push(change, { branch, expected, mirror, options });
+    const made = pull ?? (await openPull(branch));
+    return { ...made, branch };
+  }
+  throw new NotPublished("too many of its branches have a pull request that was closed");
+
+  async function openPull(branch: string): Promise<Pull> {
+    const { idempotencyKey, sign } = options;
+    const { base, title } = args;
+    const wanted = { head: { repository: from, branch }, base, title, text: change.text, idempotencyKey, sign };
+    try {
+      return await host.openPull(repository, wanted, signal);
+    } catch (error) {
+      // An answer that was lost, or another attempt.
+      const found = await findPull(branch).catch(() => undefined);
+      if (found?.isOpen) return found;
+      throw error;
+    }
+  }
+}
+
+function toNext(branch: string): string {
+  const [, start = branch, n = "1"] = /^(.*?)(?:-(\d+))?$/.exec(branch) ?? [];
+  return `${start}-${Number(n) + 1}`;
+}
+
+interface PushOptions {
+  branch: string;
+  /** The head that the branch must have; undefined: it must not be there. */
+  expected: string | undefined;
+  mirror: Mirror;
+  options: PublishOptions;
+}
+
+async function push(change: OfferedChange, { branch, expected, mirror, options }: PushOptions): Promise<void> {
+  const { tempDir, host, signal } = options;
+  const { pushTo, arguments: args } = change;
+  const to = pushTo ?? args.repository;
+  createFolder(tempDir, 0o700);
+  const folder = createTemporaryFolder(tempDir);
+  try {
+    for (const part of ["objects/info", "objects/pack"]) createFolder(path.join(folder, part), 0o700);
+    const at = {
+      repository: mirror.folder,
+      index: path.join(folder, "index"),
+      objects: path.join(folder, "objects"),
+      signal,
+    };
+    await makeAgain(change, mirror, at);
+    const { url, authorization } = await host.openGit(to, signal);
+    const ref = `refs/heads/${branch}`;
+    const lease = `--force-with-lease=${ref}:${expected ?? ""}`;
+    await git(["push", "--quiet", "--no-verify", "--no-signed", lease, "--", url, `${args.commit}:${ref}`], {
+      ...at,
+      authorization,
+      variables: protocolOf(url),
+    }).catch((error: unknown) => {
+      signal.throwIfAborted();
+      if (error instanceof GitFailed && /stale info|fetch first|non-fast-forward|already exists/i.test(error.output))
+        throw new NotPublished("the branch has commits that this change does not know");
+      if (error instanceof GitFailed && /pre-receive|protected branch|declined/i.test(error.output))
+        throw new NotPublished(`${to} refuses the push to ${branch} by a rule of its own`);
+      throw toRemoteFailure(error, `${to} cannot be pushed to`);
+    });
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/** The commit from what was recorded: another node has no more than that. */
+async function makeAgain(change: OfferedChange, mirror: Mirror, at: Parameters<typeof git>[1]): Promise<void> {
+  const { parent, patch, tree: wanted, pushTo, head, arguments: args } = change;
+  if (!(await mirror.has(parent))) await mirror.fetch(parent, head === undefined ? undefined : pushTo);
+  try {
+    await git(["read-tree", parent], at);
+    await git(["apply", "--cached", "--binary", "--whitespace=nowarn"], { ...at, input: Buffer.from(patch, "base64") });
+    const tree = await gitLine(["write-tree"], at);
+    if (tree === wanted && (await commitTree({ ...change, tree }, at)) === args.commit) return;
+  } catch (error) {
+    if (!(error instanceof GitFailed)) throw error;
+  }
+  throw new DriverError(`The recorded change does not make the commit ${args.commit}.`, { retryable: false });
+}

@@ -1,0 +1,196 @@
+import { createHash } from "node:crypto";
+import { copyFileSync, existsSync, mkdirSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import type { TurnWorkspace } from "../../core/ports/agent.ts";
+import type { RepositoryHost } from "../../core/ports/repository.ts";
+import { createFolder } from "../../core/shared/system/files.ts";
+import { RUN_IN_BOX } from "./box.ts";
+import { git } from "./git.ts";
+import { type Home, removeTree } from "./home.ts";
+import { type Mirror, openMirror } from "./mirror.ts";
+import { isForAgents } from "./protected-files.ts";
+
+/** Where a turn begins. */
+export interface Start {
+  commit: string;
+  /** The branch that a pull request is for. */
+  base: string;
+  /** Where the change goes. Absent: no change is offered. */
+  branch?: string;
+  /** The head of the branch. Absent: there is no such branch yet. */
+  head?: string;
+}
+
+/** What is known of a session's tree, beside it. */
+export interface TreeState extends Start {
+  account: string;
+  repository: string;
+  /** The commit that a turn has offered, whose files the tree has. */
+  offered?: string;
+  /** Files differ from `commit`, and nothing of it was pushed. */
+  isChanged?: boolean;
+}
+
+export interface OpenedTree {
+  state: TreeState;
+  mirror: Mirror;
+  /** The files, and the service's own index of them. */
+  folder: string;
+  index: string;
+  /** It was made for this turn. */
+  isNew: boolean;
+  /** The service's words about it, for the agent. */
+  words: string[];
+}
+
+/** In the box: the objects of the mirror, read-only. */
+export const OBJECTS_IN_BOX = `${RUN_IN_BOX}/objects`;
+
+export interface TreeOptions {
+  home: Home;
+  workspace: TurnWorkspace;
+  sessionKey: string;
+  /** The folder of all mirrors. */
+  mirrors: string;
+  host: RepositoryHost;
+  signal: AbortSignal;
+}
+
+/**
+ * Opens the tree of a session: as the last turn left it, or anew if its branch has moved. Resolves to undefined if the event is about
+ * another commit than the head of the branch. Rejects with a `DriverError`.
+ */
+export async function openTree(options: TreeOptions): Promise<OpenedTree | undefined> {
+  const { home, workspace, mirrors, host, signal } = options;
+  const { account, repository, about } = workspace;
+  const mirror = await openMirror({ mirrors, account, repository, host, signal });
+  const known = home.state.tree;
+  const start = await findStart(options, mirror);
+  if (about !== undefined && start.head !== about) return undefined;
+  const folder = path.join(home.folder, "work");
+  const index = path.join(home.folder, "index");
+  const own = { repository: mirror.folder, tree: folder, index, signal };
+  const isSame = known?.account === account && known.repository === repository && existsSync(path.join(folder, ".git"));
+  const hasMoved = isSame && !isStill(known, start);
+  // Without a branch the work of earlier turns is worth more than the newest base.
+  const isKept =
+    isSame && (!hasMoved || (known.isChanged === true && start.head === undefined && known.head === undefined));
+  const isPushed = isKept && known.commit !== start.commit && known.offered === start.commit;
+  const commit = isKept && !isPushed ? known.commit : start.commit;
+  if (isPushed) {
+    await git(["read-tree", commit], own);
+    await git(["update-index", "-q", "--really-refresh"], own).catch(() => signal.throwIfAborted());
+  } else if (!isKept) {
+    await removeTree(folder);
+    createFolder(folder, 0o700);
+    await git(["read-tree", commit], own);
+    if (workspace.isForeign) await useAgentsFilesOf(await mirror.fetch(start.base), own);
+    await git(["checkout-index", "--all", "--force", "--index"], own);
+  }
+  if (isPushed || !isKept) await writeOwnGit({ folder, index, commit, branch: start.branch ?? start.base });
+  const isDropped = isSame && !isKept && known.isChanged === true;
+  return {
+    state: { ...start, commit, account, repository, ...(isKept && !isPushed && { isChanged: known.isChanged }) },
+    mirror,
+    folder,
+    index,
+    isNew: !isKept,
+    words: toWords(start, { workspace, isMoved: isSame && !isKept && known.head !== undefined, isDropped }),
+  };
+}
+
+/** The head of the branch is where the last turn began, or what it has offered. */
+function isStill(known: TreeState, start: Start): boolean {
+  return known.branch === start.branch && (known.commit === start.commit || known.offered === start.commit);
+}
+
+/** More pull requests of one session than anybody makes. */
+const MAX_BRANCHES = 50;
+
+async function findStart({ workspace, sessionKey, host, signal }: TreeOptions, mirror: Mirror): Promise<Start> {
+  const { repository, base: wanted, commit, pushTo = repository, canOffer } = workspace;
+  const base = wanted ?? (await mirror.findDefaultBranch());
+  const first = toBranch(sessionKey);
+  for (let n = 1; canOffer && n <= MAX_BRANCHES; n++) {
+    const branch = n === 1 ? first : `${first}-${n}`;
+    const pull = await host.findPull(repository, { repository: pushTo, branch }, signal);
+    if (pull && !pull.isOpen) continue;
+    const head = await mirror.findHead(branch, pushTo);
+    if (head !== undefined) return { commit: await mirror.fetch(head, pushTo), base, branch, head };
+    return { commit: await mirror.fetch(commit ?? base), base, branch };
+  }
+  return { commit: await mirror.fetch(commit ?? base), base };
+}
+
+/** `agent/` and 8 digits of the session key's hash. */
+export function toBranch(sessionKey: string): string {
+  return `agent/${createHash("sha256").update(sessionKey).digest("hex").slice(0, 8)}`;
+}
+
+/** At a pull request of somebody else, its text is to be read and not to be followed. */
+async function useAgentsFilesOf(base: string, own: Parameters<typeof git>[1]): Promise<void> {
+  const listed = (await git(["ls-files", "-z"], own)).toString("latin1").split("\0");
+  const removed = listed
+    .filter((file) => file !== "" && isForAgents(file))
+    .map((file) => `0 ${"0".repeat(base.length)}\t${file}\0`);
+  const entries = (await git(["ls-tree", "-r", "-z", "--full-tree", base], own)).toString("latin1").split("\0");
+  const added = entries.flatMap((entry) => {
+    const [, mode, id, file = ""] = /^(\d+) \w+ ([\da-f]+)\t([^]*)$/.exec(entry) ?? [];
+    return mode !== undefined && isForAgents(file) ? [`${mode} ${id}\t${file}\0`] : [];
+  });
+  if (removed.length + added.length === 0) return;
+  const input = Buffer.from([...removed, ...added].join(""), "latin1");
+  await git(["update-index", "--add", "--remove", "--replace", "-z", "--index-info"], { ...own, input });
+}
+
+/** The agent's own repository: it has no remote, and the service never runs git with it. */
+async function writeOwnGit({
+  folder,
+  index,
+  commit,
+  branch,
+}: {
+  folder: string;
+  index: string;
+  commit: string;
+  branch: string;
+}): Promise<void> {
+  const own = path.join(folder, ".git");
+  await removeTree(own);
+  const ref = path.join(own, "refs/heads", branch);
+  for (const part of ["objects/info", "objects/pack", "refs/tags", "info"])
+    mkdirSync(path.join(own, part), { recursive: true });
+  mkdirSync(path.dirname(ref), { recursive: true });
+  const format =
+    commit.length === 64
+      ? "\trepositoryformatversion = 1\n[extensions]\n\tobjectFormat = sha256\n[core]\n"
+      : "\trepositoryformatversion = 0\n";
+  writeFileSync(
+    path.join(own, "config"),
+    `[core]\n${format}\tbare = false\n[user]\n\tname = Agent\n\temail = agent@localhost\n`,
+  );
+  writeFileSync(path.join(own, "objects/info/alternates"), `${OBJECTS_IN_BOX}\n`);
+  writeFileSync(path.join(own, "HEAD"), `ref: refs/heads/${branch}\n`);
+  writeFileSync(ref, `${commit}\n`);
+  copyFileSync(index, path.join(own, "index"));
+}
+
+function toWords(
+  { commit, base, branch, head }: Start,
+  { workspace, isMoved, isDropped }: { workspace: TurnWorkspace; isMoved: boolean; isDropped: boolean },
+): string[] {
+  const { repository, isForeign, canOffer } = workspace;
+  const at = head === undefined ? `${base} at ${commit.slice(0, 12)}` : `${branch} at ${commit.slice(0, 12)}`;
+  const work = isForeign
+    ? "This is the pull request of somebody else: read, build and test as you like. What you change here is not kept."
+    : canOffer
+      ? "Edit the files here. Do not commit and do not push: when you are done, the service makes a commit and a pull request of what has changed. The first line of your answer becomes their title."
+      : "Read, build and test as you like. Nothing of what you change here leaves it.";
+  return [
+    `You work in the repository ${repository} (${at}), in the current folder. ${work}`,
+    ...(isMoved
+      ? [`The branch ${branch ?? base} has new commits since your last turn: the files are those of its newest one.`]
+      : []),
+    ...(isDropped ? ["What you had changed before and was not pushed is gone."] : []),
+  ];
+}

@@ -1,0 +1,343 @@
+/**
+ * A service with repositories: Git over HTTP by `git http-backend`, and the pull requests of GitHub, GitLab and Gitea, whose bodies are
+ * checked by the vendors' descriptions.
+ */
+import { execFileSync, spawn } from "node:child_process";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { Ajv } from "ajv";
+import { toObject } from "../../src/core/shared/json.ts";
+
+export type ForgeKind = "github" | "gitlab" | "gitea";
+
+export const FORGE_TOKEN = "forge-token-0123456789";
+
+export interface ForgePull {
+  number: number;
+  repository: string;
+  head: string;
+  base: string;
+  title: string;
+  body: string;
+  isDraft: boolean;
+  state: "open" | "closed" | "merged";
+}
+
+export interface Forge {
+  url: string;
+  /** Runs git in the bare repository `acme/app`, or another. */
+  git(...args: string[]): string;
+  gitIn(repository: string, ...args: string[]): string;
+  /** Adds a commit to a branch: files by name, null removes one. Gives its id. */
+  commit(
+    files: Record<string, string | null>,
+    options?: { branch?: string; from?: string; repository?: string },
+  ): string;
+  /** The bare repository's branches, with their heads. */
+  branches(repository?: string): Record<string, string>;
+  pulls: ForgePull[];
+  /** Refs that were pushed, in order. */
+  pushed: string[];
+  /** Paths of all requests to the API, and of Git. */
+  requests: string[];
+  /** Answers the next requests for a path with a status. */
+  fail(pattern: RegExp, status: number, times?: number): void;
+  close(): Promise<void>;
+}
+
+const TEXT = { type: "string" };
+const TEXTS = { type: "array", items: TEXT };
+
+/**
+ * Bodies of a new pull request. GitHub: https://docs.github.com/en/rest/pulls/pulls#create-a-pull-request · GitLab:
+ * https://docs.gitlab.com/api/merge_requests/#create-mr · Gitea: CreatePullRequestOption of its swagger file.
+ */
+const BODIES: Record<ForgeKind, object> = {
+  github: {
+    type: "object",
+    additionalProperties: false,
+    required: ["head", "base", "title"],
+    properties: {
+      title: TEXT,
+      head: { type: "string", pattern: "^[\\w-]+:\\S+$" },
+      head_repo: TEXT,
+      base: TEXT,
+      body: TEXT,
+      maintainer_can_modify: { type: "boolean" },
+      draft: { type: "boolean" },
+    },
+  },
+  gitlab: {
+    type: "object",
+    additionalProperties: false,
+    required: ["source_branch", "target_branch", "title"],
+    properties: {
+      source_branch: TEXT,
+      target_branch: TEXT,
+      title: TEXT,
+      description: TEXT,
+      target_project_id: { type: "integer" },
+      labels: TEXT,
+      remove_source_branch: { type: "boolean" },
+      squash: { type: "boolean" },
+    },
+  },
+  gitea: {
+    type: "object",
+    additionalProperties: false,
+    required: ["head", "base", "title"],
+    properties: { assignees: TEXTS, base: TEXT, body: TEXT, head: TEXT, title: TEXT, labels: { type: "array" } },
+  },
+};
+
+/** `takesDrafts: false`: as a private repository of a free GitHub account. */
+export async function startForge(kind: ForgeKind = "github", { takesDrafts = true } = {}): Promise<Forge> {
+  const root = mkdtempSync(path.join(tmpdir(), "hookline-forge-"));
+  const isValid = new Ajv({ strict: false }).compile(BODIES[kind]);
+  const pulls: ForgePull[] = [];
+  const pushed: string[] = [];
+  const requests: string[] = [];
+  const failures: { pattern: RegExp; status: number; times: number }[] = [];
+  const projects = ["acme/app", "acme-bot/app"];
+  for (const project of projects) {
+    const folder = path.join(root, `${project}.git`);
+    mkdirSync(folder, { recursive: true });
+    run(folder, "init", "--quiet", "--bare", "--initial-branch=main");
+    run(folder, "config", "http.receivepack", "true");
+    run(folder, "config", "uploadpack.allowAnySHA1InWant", "true");
+  }
+  const server = createServer((request, response) => void answer(request, response));
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const gitIn = (repository: string, ...args: string[]): string => run(path.join(root, `${repository}.git`), ...args);
+  return {
+    url,
+    git: (...args) => gitIn("acme/app", ...args),
+    gitIn,
+    commit,
+    branches,
+    pulls,
+    pushed,
+    requests,
+    fail: (pattern, status, times = 1) => void failures.push({ pattern, status, times }),
+    async close() {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+      rmSync(root, { recursive: true, force: true });
+    },
+  };
+
+  function branches(repository = "acme/app"): Record<string, string> {
+    const lines = gitIn(repository, "for-each-ref", "--format=%(refname:short) %(objectname)", "refs/heads");
+    return Object.fromEntries(
+      lines
+        .split("\n")
+        .filter(Boolean)
+        .map((line) => line.split(" ") as [string, string]),
+    );
+  }
+
+  function commit(
+    files: Record<string, string | null>,
+    {
+      branch = "main",
+      from = branch,
+      repository = "acme/app",
+    }: { branch?: string; from?: string; repository?: string } = {},
+  ): string {
+    const bare = path.join(root, `${repository}.git`);
+    const folder = mkdtempSync(path.join(root, "work-"));
+    const parent = branches(repository)[from];
+    if (parent === undefined) run(folder, "init", "--quiet", `--initial-branch=${branch}`);
+    else run(root, "clone", "--quiet", "--branch", from, bare, folder);
+    for (const [name, text] of Object.entries(files)) {
+      const file = path.join(folder, name);
+      mkdirSync(path.dirname(file), { recursive: true });
+      if (text === null) rmSync(file);
+      else writeFileSync(file, text);
+    }
+    run(folder, "add", "--all", "--force");
+    run(folder, "commit", "--quiet", "--message", "A change");
+    run(folder, "push", "--quiet", bare, `HEAD:refs/heads/${branch}`);
+    const id = run(folder, "rev-parse", "HEAD");
+    rmSync(folder, { recursive: true });
+    return id;
+  }
+
+  async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk as Buffer);
+    const body = Buffer.concat(chunks);
+    const { method = "", url: target = "/", headers } = request;
+    requests.push(`${method} ${target}`);
+    const failure = failures.find(({ pattern, times }) => times > 0 && pattern.test(`${method} ${target}`));
+    if (failure) {
+      failure.times -= 1;
+      response.writeHead(failure.status, { "content-type": "application/json" }).end('{"message":"failed"}');
+      return;
+    }
+    if (/\.git\//.test(target)) return serveGit(request, response, body);
+    if (!isAuthorized(headers)) return send(response, 401, { message: "401 Unauthorized" });
+    const { status, answer: value } = route(
+      method,
+      new URL(target, url),
+      body.length > 0 ? JSON.parse(body.toString()) : {},
+    );
+    send(response, status, value);
+  }
+
+  function isAuthorized(headers: IncomingMessage["headers"]): boolean {
+    if (kind === "gitlab") return headers["private-token"] === FORGE_TOKEN;
+    return headers.authorization === `${kind === "gitea" ? "token" : "Bearer"} ${FORGE_TOKEN}`;
+  }
+
+  function route(method: string, { pathname, searchParams }: URL, body: unknown): { status: number; answer: unknown } {
+    const [, encoded = ""] =
+      /^(?:\/api\/v4\/projects\/|\/api\/v1\/repos\/|\/repos\/)(.+?)(?:\/(?:pulls|merge_requests))?$/.exec(pathname) ??
+      [];
+    const repository = decodeURIComponent(encoded);
+    if (!projects.includes(repository)) return { status: 404, answer: { message: "Not Found" } };
+    if (kind === "gitlab" && !pathname.endsWith("/merge_requests"))
+      return { status: 200, answer: { id: projects.indexOf(repository) + 1 } };
+    if (method === "GET") {
+      const wanted = searchParams.get("source_branch") ?? searchParams.get("head")?.split(":")[1];
+      const found = pulls.filter(({ head }) => wanted == null || head.endsWith(`:${wanted}`));
+      const own = found.filter((pull) => pull.repository === repository);
+      return { status: 200, answer: own.toReversed().map(toAnswer) };
+    }
+    if (!isValid(body)) return { status: 422, answer: { message: JSON.stringify(isValid.errors) } };
+    return create(repository, toObject(body));
+  }
+
+  function create(repository: string, body: Record<string, unknown>): { status: number; answer: unknown } {
+    const text = (name: string): string => String(body[name] ?? "");
+    const owner = text("head").includes(":") ? text("head").split(":")[0] : repository.split("/")[0];
+    const isGitlab = kind === "gitlab";
+    const target =
+      isGitlab && body["target_project_id"] !== undefined
+        ? projects[Number(body["target_project_id"]) - 1]!
+        : repository;
+    const headRepository = isGitlab ? repository : `${owner}/app`;
+    const branch = isGitlab ? text("source_branch") : text("head").replace(/^[^:]*:/, "");
+    const head = `${headRepository}:${branch}`;
+    if (branches(headRepository)[branch] === undefined) return { status: 422, answer: { message: "no such branch" } };
+    if (pulls.some((pull) => pull.head === head && pull.state === "open"))
+      return {
+        status: kind === "github" ? 422 : 409,
+        answer: { message: `A pull request already exists for ${head}.` },
+      };
+    const isDraft = kind === "github" ? body["draft"] === true : /^(?:Draft|WIP): /.test(text("title"));
+    if (isDraft && !takesDrafts)
+      return { status: 422, answer: { message: "Draft pull requests are not supported in this repository." } };
+    const pull: ForgePull = {
+      number: 12 + pulls.length,
+      repository: target,
+      head,
+      base: text(isGitlab ? "target_branch" : "base"),
+      title: text("title"),
+      body: text(isGitlab ? "description" : "body"),
+      isDraft,
+      state: "open",
+    };
+    pulls.push(pull);
+    return { status: 201, answer: toAnswer(pull) };
+  }
+
+  function toAnswer({ number, repository, head, state, title, body }: ForgePull): object {
+    const [from = "", branch = ""] = head.split(":");
+    const commitId = branches(from)[branch] ?? null;
+    if (kind === "gitlab") {
+      const states = { open: "opened", closed: "closed", merged: "merged" };
+      return {
+        iid: number,
+        web_url: `${url}/${repository}/-/merge_requests/${number}`,
+        state: states[state],
+        source_branch: branch,
+        source_project_id: projects.indexOf(from) + 1,
+        target_project_id: projects.indexOf(repository) + 1,
+        sha: commitId,
+        title,
+        description: body,
+      };
+    }
+    return {
+      number,
+      html_url: `${url}/${repository}/pull/${number}`,
+      state: state === "open" ? "open" : "closed",
+      head: { ref: branch, sha: commitId, repo: { full_name: from } },
+      title,
+      body,
+    };
+  }
+
+  function serveGit(request: IncomingMessage, response: ServerResponse, body: Buffer): void {
+    const [, password = ""] = Buffer.from((request.headers.authorization ?? "").replace(/^Basic /, ""), "base64")
+      .toString()
+      .split(":");
+    if (password !== FORGE_TOKEN) {
+      response.writeHead(401, { "www-authenticate": 'Basic realm="forge"' }).end();
+      return;
+    }
+    const { pathname, search } = new URL(request.url ?? "/", url);
+    if (pathname.endsWith("/git-receive-pack")) {
+      for (const [, ref = ""] of body.toString("latin1").matchAll(/ (refs\/[^\0 ]+)\0/g)) pushed.push(ref);
+    }
+    const backend = spawn("git", ["http-backend"], {
+      env: {
+        PATH: process.env["PATH"],
+        GIT_PROJECT_ROOT: root,
+        GIT_HTTP_EXPORT_ALL: "1",
+        GIT_CONFIG_COUNT: "1",
+        GIT_CONFIG_KEY_0: "safe.directory",
+        GIT_CONFIG_VALUE_0: "*",
+        REMOTE_USER: "agent",
+        REMOTE_ADDR: "127.0.0.1",
+        REQUEST_METHOD: request.method,
+        PATH_INFO: pathname,
+        QUERY_STRING: search.slice(1),
+        CONTENT_TYPE: request.headers["content-type"] ?? "",
+        CONTENT_LENGTH: String(body.length),
+        HTTP_CONTENT_ENCODING: request.headers["content-encoding"] ?? "",
+        GIT_PROTOCOL: String(request.headers["git-protocol"] ?? ""),
+      },
+    });
+    backend.stdin.on("error", () => {});
+    backend.stdin.end(body);
+    const chunks: Buffer[] = [];
+    backend.stdout.on("data", (chunk: Buffer) => chunks.push(chunk));
+    backend.on("close", () => {
+      const whole = Buffer.concat(chunks);
+      const end = whole.indexOf("\r\n\r\n");
+      const lines = whole.subarray(0, Math.max(0, end)).toString().split("\r\n").filter(Boolean);
+      const headers = Object.fromEntries(lines.map((line) => line.split(/: (.*)/, 2) as [string, string]));
+      const { Status = "200", ...others } = headers;
+      response.writeHead(Number.parseInt(Status, 10), others).end(whole.subarray(end + 4));
+    });
+  }
+}
+
+function send(response: ServerResponse, status: number, value: unknown): void {
+  response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(value));
+}
+
+const OWN_GIT = {
+  PATH: process.env["PATH"],
+  HOME: "/nonexistent",
+  GIT_CONFIG_NOSYSTEM: "1",
+  GIT_AUTHOR_NAME: "Ann",
+  GIT_AUTHOR_EMAIL: "ann@acme.test",
+  GIT_COMMITTER_NAME: "Ann",
+  GIT_COMMITTER_EMAIL: "ann@acme.test",
+};
+
+function run(folder: string, ...args: string[]): string {
+  return execFileSync("git", args, {
+    cwd: folder,
+    env: OWN_GIT,
+    encoding: "utf8",
+    stdio: ["ignore", "pipe", "pipe"],
+  }).trim();
+}
