@@ -158,7 +158,7 @@ function configOf(kind: ForgeKind, options: Record<string, unknown> = {}): UserC
       defaults: { model: "coder/default" },
       approvals: {},
     },
-    channels: { [kind]: { token: FORGE_TOKEN, baseUrl: forge.url } } as UserConfig["channels"],
+    channels: { [kind]: { token: FORGE_TOKEN, baseUrl: forge.url } },
     hooks: {
       presets: [
         {
@@ -184,12 +184,8 @@ async function start(kind: ForgeKind, options?: Record<string, unknown>): Promis
 }
 
 /** Posts an event, and gives its record once it is executed. */
-async function post({ payload, headers }: Posted, hook?: string): Promise<ReturnType<typeof JSON.parse>> {
-  const { body } = await service.post(
-    hook ?? String(Object.keys(service.hookline ? {} : {})[0] ?? current),
-    payload,
-    headers,
-  );
+async function post({ payload, headers }: Posted): Promise<ReturnType<typeof JSON.parse>> {
+  const { body } = await service.post(current, payload, headers);
   if (body?.eventId === undefined) {
     const { events } = await service.api("/api/events?limit=1");
     return events[0];
@@ -210,7 +206,7 @@ describe.each(KINDS)("$kind", ({ kind, issue, comment, check, to }) => {
         "run: echo 2 > src/a.ts; mkdir built; echo x > built/x; echo '## It fixes #1 @ann'; echo; echo 'It was 1.'",
       ),
     );
-    expect(first.runs[0], JSON.stringify(first, undefined, 1)).toMatchObject({ state: "done" });
+    expect(first.runs[0]).toMatchObject({ state: "done" });
     const [branch = ""] = Object.keys(forge.branches()).filter((name) => BRANCH.test(name));
     const head = forge.branches()[branch]!;
     expect(forge.git("show", "--format=%an <%ae>%n%s", "--stat", head)).toMatch(
@@ -256,7 +252,7 @@ describe.each(KINDS)("$kind", ({ kind, issue, comment, check, to }) => {
     // A person pushes: the work that nobody has pushed is dropped.
     const theirs = forge.commit({ "src/a.ts": "4\n" }, { branch });
     const fourth = await post(
-      comment(pull?.number ?? 0, "run: cat src/a.ts; printf '%s' \"$prompt\" | grep -c 'those of its newest'"),
+      comment(pull?.number ?? 0, "run: cat src/a.ts; printf '%s' \"$prompt\" | grep -c 'th[o]se of its newest'"),
     );
     expect(fourth.runs[0].reply).toMatch(/^4\n1/);
     expect(forge.branches()[branch]).toBe(theirs);
@@ -267,7 +263,7 @@ describe.each(KINDS)("$kind", ({ kind, issue, comment, check, to }) => {
     expect(fifth.runs[0].reply).toMatch(/^1\n/);
     expect(forge.git("rev-parse", `${branch}-2^`)).toBe(base);
     expect(forge.pulls.map(({ head: from }) => from)).toEqual([`acme/app:${branch}`, `acme/app:${branch}-2`]);
-    expect(forge.pushed.every((ref) => /^refs\/heads\/agent\//.test(ref))).toBe(true);
+    expect(forge.pushed.every((ref) => ref.startsWith("refs/heads/agent/"))).toBe(true);
     expect(to(forge.pulls[1]!.number)).toContain("acme/app");
   });
 });

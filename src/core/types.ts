@@ -275,9 +275,9 @@ export interface KeptChange extends Pick<Workspace, "account" | "repository"> {
   model?: string;
   base: string;
   branch: string;
-  /** What was pushed last. */
+  /** The commit that was pushed last. */
   commit: string;
-  /** What was pushed before it. */
+  /** The commits that were pushed before it. */
   earlier: string[];
 }
 

@@ -9,13 +9,13 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { Ajv } from "ajv";
-import { toObject } from "../../src/core/shared/json.ts";
+import { toObject, toText } from "../../src/core/shared/json.ts";
 
 export type ForgeKind = "github" | "gitlab" | "gitea";
 
 export const FORGE_TOKEN = "forge-token-0123456789";
 
-export interface ForgePull {
+interface ForgePull {
   number: number;
   repository: string;
   head: string;
@@ -204,7 +204,7 @@ export async function startForge(kind: ForgeKind = "github", { takesDrafts = tru
       return { status: 200, answer: { id: projects.indexOf(repository) + 1 } };
     if (method === "GET") {
       const wanted = searchParams.get("source_branch") ?? searchParams.get("head")?.split(":")[1];
-      const found = pulls.filter(({ head }) => wanted == null || head.endsWith(`:${wanted}`));
+      const found = pulls.filter(({ head }) => wanted === undefined || head.endsWith(`:${wanted}`));
       const own = found.filter((pull) => pull.repository === repository);
       return { status: 200, answer: own.toReversed().map(toAnswer) };
     }
@@ -213,7 +213,7 @@ export async function startForge(kind: ForgeKind = "github", { takesDrafts = tru
   }
 
   function create(repository: string, body: Record<string, unknown>): { status: number; answer: unknown } {
-    const text = (name: string): string => String(body[name] ?? "");
+    const text = (name: string): string => toText(body[name]);
     const owner = text("head").includes(":") ? text("head").split(":")[0] : repository.split("/")[0];
     const isGitlab = kind === "gitlab";
     const target =

@@ -21,7 +21,7 @@ const INIT = path.join(
   IS_CHECKOUT ? "src" : "dist",
   `agents/workspace/box-init.${IS_CHECKOUT ? "ts" : "js"}`,
 );
-/** What the service gives the program, in the box. */
+/** The folder with what the service gives the program, in the box. */
 export const RUN_IN_BOX = "/run/hookline";
 const INIT_IN_BOX = `${RUN_IN_BOX}/init.${IS_CHECKOUT ? "mts" : "mjs"}`;
 const RELAY_IN_BOX = `${RUN_IN_BOX}/relay`;

@@ -11,7 +11,7 @@ interface ChangeCallOptions {
   /** The folder of all mirrors. */
   mirrors: string;
   tempDir: string;
-  /** Of the account. */
+  /** Changes of the account are recorded instead of sent. */
   dryRun: boolean;
 }
 

@@ -1,14 +1,4 @@
-import {
-  existsSync,
-  lstatSync,
-  mkdirSync,
-  readFileSync,
-  readlinkSync,
-  copyFileSync,
-  rmSync,
-  type Stats,
-  writeFileSync,
-} from "node:fs";
+import { lstatSync, readFileSync, readlinkSync, copyFileSync, rmSync, type Stats, writeFileSync } from "node:fs";
 import path from "node:path";
 import type { OfferedChange, TurnWorkspace } from "../../core/ports/agent.ts";
 import { DriverError } from "../../core/errors.ts";
@@ -19,7 +9,7 @@ import { git, GitFailed, gitLine, type GitOptions } from "./git.ts";
 import { compilePaths, PROTECTED } from "./protected-files.ts";
 import type { OpenedTree } from "./tree.ts";
 
-/** What is in a tree after a turn. */
+/** The differences in a tree after a turn. */
 export interface FoundChange {
   /** Absent: nothing has changed, or it is not offered. */
   change?: OfferedChange;
@@ -38,7 +28,7 @@ interface ChangeOptions {
   signal: AbortSignal;
 }
 
-export const MAX_FILES = 100;
+const MAX_FILES = 100;
 const MAX_BYTES = 1024 * 1024;
 
 /** Why a change is not offered. */
@@ -74,7 +64,7 @@ export async function findChange(tree: OpenedTree, options: ChangeOptions): Prom
 
 async function listFiles(work: GitOptions): Promise<{ changed: string[]; added: string[]; nested: string[] }> {
   await git(["update-index", "-q", "--really-refresh", "--ignore-submodules"], work).catch((error: unknown) => {
-    // It ends with 1 if something differs.
+    // Exit code 1: something differs.
     if (!(error instanceof GitFailed)) throw error;
   });
   const differing = await git(["diff-files", "--ignore-submodules=all", "--raw", "-z", "--no-renames"], work);

@@ -4,7 +4,7 @@ import path from "node:path";
 import { DriverError } from "../../core/errors.ts";
 import { pickEnvironment, startProcess } from "../../core/shared/system/child-process.ts";
 
-/** What a command of git works with. It knows no other configuration, and starts no other program. */
+/** The repository and the files of a command of git, which knows no other configuration, and starts no other program. */
 export interface GitOptions {
   /** The bare repository. */
   repository: string;
@@ -25,7 +25,7 @@ export interface GitOptions {
 /** A command that git has refused. */
 export class GitFailed extends Error {
   override name = "GitFailed";
-  /** What git wrote, in English. */
+  /** The end of what git wrote, in English. */
   readonly output: string;
 
   constructor(command: string, output: string) {

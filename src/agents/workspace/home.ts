@@ -6,7 +6,6 @@ import path from "node:path";
 import { promisify } from "node:util";
 import { DriverError } from "../../core/errors.ts";
 import { parseObject } from "../../core/shared/json.ts";
-import type { TreeState } from "./tree.ts";
 import { createFolder, orElse } from "../../core/shared/system/files.ts";
 
 /** The folders of a session, and what the service notes beside them. */
@@ -33,6 +32,27 @@ export interface HomeState {
   waiting?: { runId: string; calls: number };
   /** The repository in `work`. */
   tree?: TreeState;
+}
+
+/** Where a turn begins. */
+export interface Start {
+  commit: string;
+  /** The branch that a pull request is for. */
+  base: string;
+  /** Where the change goes. Absent: no change is offered. */
+  branch?: string;
+  /** The head of the branch. Absent: there is no such branch yet. */
+  head?: string;
+}
+
+/** The notes on a session's tree, beside it. */
+export interface TreeState extends Start {
+  account: string;
+  repository: string;
+  /** The commit that a turn has offered, whose files the tree has. */
+  offered?: string;
+  /** Files differ from `commit`, and nothing of it was pushed. */
+  isChanged?: boolean;
 }
 
 /** Folders that turns use now, or that are being removed. */

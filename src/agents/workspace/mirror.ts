@@ -37,7 +37,7 @@ const lines = createLines();
 
 const FETCH_MS = 600_000;
 /** Sizes in bytes, and how often they are measured. */
-export const MIRROR_ROOM = { free: 1_000_000_000, used: 2 * 1024 ** 3, everyMs: 5000 };
+const MIRROR_ROOM = { free: 1_000_000_000, used: 2 * 1024 ** 3, everyMs: 5000 };
 
 const COMMIT = /^(?:[\da-f]{40}|[\da-f]{64})$/;
 

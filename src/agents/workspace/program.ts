@@ -72,7 +72,7 @@ export interface TurnProgram {
   callsUrl?: string;
   /** The agent's session waited for a person in this run, and knows so many of its calls. */
   knownCalls?: number;
-  /** What the service says before the message. */
+  /** The words of the service before the message. */
   words: string;
   /** The driver sets it, for the next turn of the session. */
   state: HomeState;

@@ -27,7 +27,7 @@ const OF_AGENTS = [
   "opencode.jsonc",
 ];
 
-/** What runs elsewhere once it is in a branch, in ten services and on the machines of people. */
+/** Files that run elsewhere once it is in a branch, in ten services and on the machines of people. */
 const OF_CI = [
   ".github",
   ".gitlab-ci.yml",

@@ -45,7 +45,7 @@ export async function publishChange(change: OfferedChange, options: PublishOptio
     host.findPull(repository, { repository: from, branch }, signal);
   for (let n = 0, branch = first; n < MAX_NEXT; n++, branch = toNext(branch)) {
     const [pull, there] = [await findPull(branch), await mirror.findHead(branch, from)];
-    // Also if somebody has closed it since an earlier attempt.
+    // Somebody may have closed it since an earlier attempt.
     if (pull && (there === commit || pull.commit === commit)) return { ...pull, branch };
     if (pull && !pull.isOpen) {
       if (head !== undefined)

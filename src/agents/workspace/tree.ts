@@ -6,30 +6,9 @@ import type { RepositoryHost } from "../../core/ports/repository.ts";
 import { createFolder } from "../../core/shared/system/files.ts";
 import { RUN_IN_BOX } from "./box.ts";
 import { git } from "./git.ts";
-import { type Home, removeTree } from "./home.ts";
+import { type Home, removeTree, type Start, type TreeState } from "./home.ts";
 import { type Mirror, openMirror } from "./mirror.ts";
 import { isForAgents } from "./protected-files.ts";
-
-/** Where a turn begins. */
-export interface Start {
-  commit: string;
-  /** The branch that a pull request is for. */
-  base: string;
-  /** Where the change goes. Absent: no change is offered. */
-  branch?: string;
-  /** The head of the branch. Absent: there is no such branch yet. */
-  head?: string;
-}
-
-/** What is known of a session's tree, beside it. */
-export interface TreeState extends Start {
-  account: string;
-  repository: string;
-  /** The commit that a turn has offered, whose files the tree has. */
-  offered?: string;
-  /** Files differ from `commit`, and nothing of it was pushed. */
-  isChanged?: boolean;
-}
 
 export interface OpenedTree {
   state: TreeState;
@@ -37,7 +16,7 @@ export interface OpenedTree {
   /** The files, and the service's own index of them. */
   folder: string;
   index: string;
-  /** It was made for this turn. */
+  /** The files were written for this turn. */
   isNew: boolean;
   /** The service's words about it, for the agent. */
   words: string[];
@@ -111,7 +90,8 @@ async function findStart({ workspace, sessionKey, host, signal }: TreeOptions, m
   const { repository, base: wanted, commit, pushTo = repository, canOffer } = workspace;
   const base = wanted ?? (await mirror.findDefaultBranch());
   const first = toBranch(sessionKey);
-  for (let n = 1; canOffer && n <= MAX_BRANCHES; n++) {
+  const numbers = canOffer ? Array.from({ length: MAX_BRANCHES }, (_, index) => index + 1) : [];
+  for (const n of numbers) {
     const branch = n === 1 ? first : `${first}-${n}`;
     const pull = await host.findPull(repository, { repository: pushTo, branch }, signal);
     if (pull && !pull.isOpen) continue;
@@ -123,7 +103,7 @@ async function findStart({ workspace, sessionKey, host, signal }: TreeOptions, m
 }
 
 /** `agent/` and 8 digits of the session key's hash. */
-export function toBranch(sessionKey: string): string {
+function toBranch(sessionKey: string): string {
   return `agent/${createHash("sha256").update(sessionKey).digest("hex").slice(0, 8)}`;
 }
 

@@ -54,7 +54,7 @@ export async function executeEffects(
 
 interface State {
   context: EffectContext & { steps: StepStore };
-  /** What the only call sends, if the service makes it of an agent's files. */
+  /** The change that the only call publishes, if the service makes it of an agent's files. */
   change: OfferedChange | undefined;
   /** The questions about calls of this answer, oldest first. */
   asked: Approval[];

@@ -5,7 +5,7 @@ import type { CompiledMapping } from "./compile.ts";
 import type { TargetOptions } from "./policy/event-place.ts";
 import type { Budget } from "./template/template.ts";
 
-/** What is kept of the changes of this service, and of the turns after them. */
+/** Records of the changes of this service, and of the turns after them. */
 export interface Changes {
   /** The newest change with one of these keys. */
   find(channel: string, keys: string[]): Promise<KeptChange | undefined>;
@@ -47,7 +47,7 @@ export async function findJoined(
   }
   const commit = about.findCommit(context, budget);
   const woken = await changes.listWoken(change.sessionKey);
-  // What somebody else has pushed is compared before the turn.
+  // A commit of somebody else is compared with the head before the turn.
   if (commit === undefined || change.earlier.includes(commit)) return { reason: "about an older commit" };
   if (woken.some((one) => one.commit === commit)) return { reason: "this commit has its turn already" };
   const last = woken.findIndex(({ by }) => by === "person");

@@ -11,11 +11,11 @@ export interface CompiledWorkspace {
   isChosen: boolean;
   /** The repository for one event; undefined: the event lacks a value. */
   render(context: object, budget: Budget): Workspace | undefined;
-  /** What does not depend on the event. */
+  /** The parts that do not depend on the event. */
   fixed: FixedWorkspace;
 }
 
-export type FixedWorkspace = Pick<Workspace, "base" | "setup" | "paths" | "protect" | "pushTo" | "author"> & {
+type FixedWorkspace = Pick<Workspace, "base" | "setup" | "paths" | "protect" | "pushTo" | "author"> & {
   tries: number;
 };
 
@@ -55,7 +55,7 @@ export function compileWorkspace({ workspace }: MappingInput, diagnostics: Diagn
 }
 
 /** `github:eu:acme/app`: the account of a channel, and a repository there. */
-export function parseRepository(text: string): Pick<Workspace, "account" | "repository"> | undefined {
+function parseRepository(text: string): Pick<Workspace, "account" | "repository"> | undefined {
   const [, account = "", repository = ""] = /^([a-z][\w:-]*):([\w.-]+(?:\/[\w.-]+)+)$/.exec(text.trim()) ?? [];
   if (account === "" || repository.split("/").some((part) => /^\.+$/.test(part))) return undefined;
   return { account: toChannelName(account), repository };

@@ -46,13 +46,13 @@ export interface AgentTurn {
 
 /** A repository for one turn. */
 export interface TurnWorkspace extends Workspace {
-  /** What has changed at the end can be offered as a call. */
+  /** Changes at the end can be offered as a call. */
   canOffer: boolean;
   /** Records which commit the agent gets, before it is asked. */
   record(commit: string): Promise<void>;
 }
 
-/** What an agent has changed in its workspace, as a commit that every node can make again. */
+/** The changes of an agent in its workspace, as a commit that every node can make again. */
 export interface OfferedChange {
   /** The arguments of the call, which a person sees. */
   arguments: {
@@ -77,9 +77,9 @@ export interface OfferedChange {
   author: string;
   /** In seconds since the epoch. */
   at: number;
-  /** Of the commit. */
+  /** The message of the commit. */
   message: string;
-  /** Of the pull request, Markdown. */
+  /** The text of the pull request, Markdown. */
   text: string;
   /** A binary patch of Git, in base64. */
   patch: string;
@@ -174,7 +174,7 @@ export interface AgentReply {
   cost?: number;
   /** Sentences for the run record, for example about a thinking level that was lowered. */
   warnings?: string[];
-  /** What has changed in the workspace: the service makes the call for it, and the turn ends with that. */
+  /** Changes in the workspace: the service makes the call for it, and the turn ends with that. */
   change?: OfferedChange;
   /** The agent was not asked: why, as a clause. */
   skipped?: string;

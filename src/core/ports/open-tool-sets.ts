@@ -34,7 +34,7 @@ export interface CallOptions {
   isRepeatable?: boolean;
   /** Default: that of the call or its set. */
   maxResultLength?: number;
-  /** What a call of `findChange` sends. */
+  /** The change that a call of `findChange` publishes. */
   change?: OfferedChange;
   /** Signs a text with a key of this store. */
   sign?(text: string): Uint8Array;

@@ -41,6 +41,6 @@ export interface Pull {
   isOpen: boolean;
   /** The newest commit of its branch, if the service tells it. */
   commit?: string;
-  /** What is different from what was asked for, in sentences. */
+  /** Differences from what was asked for, in sentences. */
   warnings?: string[];
 }

@@ -33,7 +33,7 @@ export interface CallContext {
 }
 
 /** A pull request that a call has made or found. */
-export interface PublishedChange {
+interface PublishedChange {
   /** The recipient of comments there. */
   to: string;
   url: string;

@@ -19,6 +19,7 @@ import { toTempDir } from "../../core/shared/system/temporary-folder.ts";
 import { channelKind } from "../../core/shared/channel-names.ts";
 import { withPeriod, trimSlashes } from "../../core/shared/text/text.ts";
 import { createReads } from "../../agents/tools/reads.ts";
+import { findNoGit } from "../../agents/workspace/git.ts";
 import { createChangeCall } from "../../agents/workspace/change-call.ts";
 import { listSecrets } from "../../core/shared/secret.ts";
 import { findEqualNames, type MadeSet, openToolSets } from "../../agents/tools/tool-sets.ts";
@@ -43,6 +44,9 @@ export async function openDrivers(
     findHost: (account) => toHost(channels.get(account)),
     secrets: findSecrets(config),
   };
+  const [withFiles] = config.hooks.mappings.filter(({ mapping }) => mapping.workspace);
+  const noGit = withFiles && findNoGit();
+  if (noGit !== undefined) problems.push({ file: withFiles?.file, key: `${withFiles?.key}.workspace`, message: noGit });
   const agents = new Map<string, AgentDriver>();
   for (const [name, { kind, ...options }] of Object.entries(config.agents.providers)) {
     const agent = await open(drivers.agents[kind], { key: appendSegment("agents.providers", name), name, options });
@@ -174,7 +178,7 @@ function toHost({ openGit, findPull, openPull }: Partial<RepositoryHost> = {}): 
   return openGit && findPull && openPull ? { openGit, findPull, openPull } : undefined;
 }
 
-/** What the configuration keeps secret: values whose names say so, and headers. */
+/** Secrets of the configuration: values whose names say so, and headers. */
 function findSecrets({ gateway, hooks, agents, channels }: ReadConfig["config"]): Map<string, string> {
   const { token = "" } = gateway;
   return new Map([

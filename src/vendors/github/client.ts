@@ -94,7 +94,7 @@ export function toHost(baseUrl = API): string {
   return host === new URL(API).host ? "github.com" : host;
 }
 
-/** What git and people open: https://ghe.example.com/api/v3 → https://ghe.example.com */
+/** The server that git and people open: https://ghe.example.com/api/v3 → https://ghe.example.com */
 export function toServer(baseUrl = API): string {
   return `${new URL(baseUrl).protocol}//${toHost(baseUrl)}`;
 }

@@ -73,7 +73,7 @@ export function createGithub(options: GithubOptions): ChannelDriver {
       ? { kind: "repository", repository: to }
       : { kind: parseRecipient(to).kind, repository: `${owner}/${repo}` };
   });
-  const comments = createCommentChannel(
+  const channel = createCommentChannel(
     {
       name: "github",
       addressOf: (to) => to.replace(/\/r\d+$/, ""),
@@ -132,7 +132,7 @@ export function createGithub(options: GithubOptions): ChannelDriver {
     },
     api,
   );
-  return { ...comments, ...createGithubPulls(api, { ...options, host }) };
+  return { ...channel, ...createGithubPulls(api, { ...options, host }) };
 }
 
 /** The name in the REST API. */

@@ -25,7 +25,7 @@ export function createGithubPulls(
         direction: "desc",
         per_page: "30",
       });
-      const { items = [] } = await call("GET", `/repos/${repository}/pulls?${query}`);
+      const { items = [] } = await call("GET", `/repos/${repository}/pulls?${query.toString()}`);
       const found = items.find((item) => {
         const { ref, repo } = toObject(item["head"]);
         // A repository that was deleted has no name any more.

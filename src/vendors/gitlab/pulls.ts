@@ -20,7 +20,7 @@ export function createGitlabPulls(
         sort: "desc",
         per_page: "30",
       });
-      const { items = [] } = await call("GET", `${toPath(repository)}/merge_requests?${query}`);
+      const { items = [] } = await call("GET", `${toPath(repository)}/merge_requests?${query.toString()}`);
       const found = items.find(
         (item) =>
           item["source_branch"] === head.branch &&
