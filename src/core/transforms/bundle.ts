@@ -1,32 +1,23 @@
-import path from "node:path";
-import { isInstalled, parentsOf } from "../shared/system/files.ts";
-import { findManifests, listManifests } from "../shared/system/packages.ts";
-import { withoutPrefix } from "./built-ins.ts";
-import type { PackageSize } from "./code-cache.ts";
-import { type BuildError, type CommonOptions, type Message, type Metafile, runEsbuild } from "./esbuild.ts";
-import { type SourceBoundary, toOwner } from "./source-boundary.ts";
-import { createSourceGate, type LeftOut } from "./source-gate.ts";
-import { explainErrors, findMissing, listMissingManifests, unresolvedOf } from "./unresolved.ts";
-import { explainSyntax, findOldDecorators } from "./unsupported.ts";
+import { hash } from "node:crypto";
+import { isInstalled } from "../shared/system/files.ts";
+import { build, type BuildEntry, type BuildOutcome, type Built } from "./build.ts";
+import { type CodeCache, createCodeCache, type PackagesCode } from "./code-cache.ts";
+import type { BuildError, CommonOptions } from "./esbuild.ts";
+import { packSharedText, packText } from "./packed-text.ts";
+import { findUsedFiles, type PackageList, PACKAGES, type Stub, writeList } from "./packages.ts";
+import { isInside, type SourceBoundary } from "./source-boundary.ts";
 
 /** A module to bundle with everything that it imports. */
-export interface BundleRequest {
-  /** A real path. */
-  file: string;
-  /** Instead of what is in the file. */
-  draft?: string;
+export interface BundleRequest extends BuildEntry {
   boundary: SourceBoundary;
   options: CommonOptions;
+  cache?: CodeCache | undefined;
 }
 
-/** A module as esbuild bundled it. */
-export interface Output {
-  /** In bytes: V8 would keep most texts in twice the memory. */
-  code: Buffer;
-  sourceMap: string;
-  inputs: string[];
-  manifests: string[];
-  packages: PackageSize[];
+/** A module's own part of its script. */
+export interface Output extends Pick<Built, "code" | "sourceMap" | "inputs" | "manifests" | "packages"> {
+  /** The other part, which comes first. */
+  part?: PackagesCode | undefined;
 }
 
 export type Bundled =
@@ -35,220 +26,171 @@ export type Bundled =
 
 interface Waiting {
   request: BundleRequest;
-  resolve(bundled: Bundled | Promise<Bundled>): void;
+  resolve(bundled: Bundled): void;
 }
 
 /** By what they may import: their folder and its `transformRoots`. */
 const waiting = new Map<string, Waiting[]>();
 
 /** Their results are in memory at the same time. */
-const MAX_TOGETHER = 8;
+const MAX_TOGETHER = 32;
+const MAX_LISTS_TOGETHER = 8;
 
 /**
- * Modules of one folder that are asked for in one step of the event loop are built together: most have their packages in
- * common, which are then read once. It makes the same bundles as a build of each.
+ * Modules of one folder that are asked for in one step of the event loop are built together: most have files in common, which
+ * are then read once. It makes the same bundles as a build of each.
  */
 export function bundle(request: BundleRequest): Promise<Bundled> {
   if (request.draft !== undefined) return bundleAlone(request);
   return new Promise((resolve) => {
     if (waiting.size === 0) setImmediate(bundleWaiting);
-    const { root, transformRoots } = request.boundary;
-    const group = JSON.stringify([root, transformRoots]);
+    const group = nameFolder(request.boundary);
     waiting.set(group, [...(waiting.get(group) ?? []), { request, resolve }]);
   });
+}
+
+function nameFolder({ root, transformRoots }: SourceBoundary): string {
+  return JSON.stringify([root, transformRoots]);
 }
 
 function bundleWaiting(): void {
   const groups = [...waiting.values()];
   waiting.clear();
-  for (const group of groups) {
-    for (let start = 0; start < group.length; start += MAX_TOGETHER) {
-      void bundleTogether(group.slice(start, start + MAX_TOGETHER));
-    }
-  }
+  for (const group of groups) void bundleGroup(group);
 }
 
-/** Which of several modules an error belongs to is not known, so each is built again alone then. */
-async function bundleTogether(group: Waiting[]): Promise<void> {
-  const bundled = await build(group.map(({ request }) => request));
-  const isKnown = group.length === 1 || bundled.every(({ errors }) => errors.length === 0);
-  for (const [index, { request, resolve }] of group.entries()) {
-    resolve(isKnown ? bundled[index]! : bundleAlone(request));
+/** One after the other: those that come later find the packages of those before. */
+async function bundleGroup(group: Waiting[]): Promise<void> {
+  const cache = group[0]?.request.cache ?? createCodeCache();
+  for (let start = 0; start < group.length; start += MAX_TOGETHER) {
+    const some = group.slice(start, start + MAX_TOGETHER);
+    const bundled = await bundleTogether(some.map(({ request }) => ({ ...request, cache })));
+    for (const [index, { resolve }] of some.entries()) resolve(bundled[index]!);
   }
 }
 
 async function bundleAlone(request: BundleRequest): Promise<Bundled> {
-  const [bundled] = await build([request]);
+  const [bundled] = await bundleTogether([request]);
   return bundled!;
 }
 
-/** Beside `browser`, builds of packages that need none of Node's modules. The package's order decides. */
-const CONDITIONS = ["worker", "edge-light", "module"];
-
-/** esbuild's name for what it says about `import()` of a name that the code computes. */
-const DYNAMIC = "unsupported-dynamic-import";
-
-async function build(requests: BundleRequest[]): Promise<Bundled[]> {
-  const { boundary, options } = requests[0]!;
-  const { root } = boundary;
-  const entries = [...new Set(requests.map(({ file }) => file))];
-  const texts = new Map<string, string>();
-  const drafts = new Map(requests.map(({ file, draft }) => [file, draft]));
-  const start = (leftOut?: LeftOut): ReturnType<typeof runEsbuild> =>
-    runEsbuild({
-      ...options,
-      ...(leftOut && { format: "esm" }),
-      conditions: CONDITIONS,
-      logOverride: { [DYNAMIC]: "warning" },
-      entryPoints: entries.map((file, index) => ({ in: file, out: toName(index) })),
-      absWorkingDir: root,
-      nodePaths: [],
-      outdir: root,
-      sourcesContent: false,
-      plugins: [createSourceGate({ boundary, texts, drafts, options, leftOut })],
-    });
-  const { result, errors } = await start();
-  if (result === undefined) {
-    const missing = errors.flatMap((error) => findMissing(error, root) ?? []);
-    const inputs = [...entries, ...texts.keys(), ...missing];
-    const manifests = [...findManifests(texts.keys()), ...errors.flatMap((error) => listMissingManifests(error, root))];
-    if (requests.length > 1) return requests.map(() => ({ inputs, manifests, errors }));
-    const told = await Promise.all(
-      errors.map((error) => {
-        const file = path.resolve(root, error.location?.file ?? "");
-        return explainSyntax(error, texts.get(file), options);
-      }),
-    );
-    const explained = explainErrors(told, {
-      root,
-      inputs: await findInputs(errors, root, start),
-      entries: entries.map((file) => toInputName(file, root)),
-      texts,
-    });
-    return requests.map(() => ({ inputs, manifests, errors: explained }));
+async function bundleTogether(requests: BundleRequest[]): Promise<Bundled[]> {
+  const { boundary, options, cache = createCodeCache() } = requests[0]!;
+  const stubs = new Map<string, Stub>();
+  const outcomes = await build(requests, { boundary, options, stubs });
+  const own = outcomes.flatMap(({ built }) => built ?? []);
+  if (own.length === requests.length) {
+    const parts = await joinPackages(own, { boundary, options, cache, stubs });
+    return Promise.all(parts.map((joined, index) => joined ?? bundleWhole(requests[index]!)));
   }
-  const outputs = new Map(
-    result.outputFiles.map(({ path: file, contents: { buffer, byteOffset, length } }) => [
-      path.basename(file),
-      Buffer.from(buffer, byteOffset, length),
-    ]),
+  // Which of several modules an error belongs to is not known, and which package it is about is not either.
+  const each = requests.length > 1 ? bundleAlone : stubs.size > 0 ? bundleWhole : undefined;
+  return each ? Promise.all(requests.map((request) => each({ ...request, cache }))) : outcomes.map(toBundled);
+}
+
+/** In one build with its packages: it knows what is wrong with them, and what they share with the author's files. */
+async function bundleWhole({ boundary, options, ...entry }: BundleRequest): Promise<Bundled> {
+  const [outcome] = await build([entry], { boundary, options });
+  return toBundled(outcome!);
+}
+
+function toBundled(outcome: BuildOutcome): Bundled {
+  if (!outcome.built) return outcome;
+  return { compiled: outcome.built, uses: outcome.built.uses, errors: [] };
+}
+
+interface Packages {
+  boundary: SourceBoundary;
+  options: CommonOptions;
+  cache: CodeCache;
+  stubs: ReadonlyMap<string, Stub>;
+}
+
+/** Gives each module with the code of its packages; undefined if they cannot be built apart. */
+async function joinPackages(modules: Built[], packages: Packages): Promise<(Bundled | undefined)[]> {
+  const { root } = packages.boundary;
+  const files = new Set(Array.from(packages.stubs.values(), ({ file }) => file));
+  const used = modules.map(({ code }) => findUsedFiles(code.toString(), packages.stubs));
+  const lists = used.map((each, index) =>
+    each.used.length === 0 ? undefined : writeList(each.used, modules[index]!.first, root),
   );
-  const read = (name: string): Buffer => outputs.get(name) ?? Buffer.alloc(0);
-  const all = new Map<string, Input>();
-  const look = (name: string): Input => {
-    const known = all.get(name) ?? lookAt(name, result.metafile, boundary);
-    all.set(name, known);
-    return known;
-  };
-  return requests.map(({ file }): Bundled => {
-    const graph = findGraph(result.metafile, toInputName(file, root)).map(look);
-    const inputs = graph.map((input) => input.file);
-    const manifests = [...new Set([...findManifests(inputs), ...graph.flatMap(({ preferred }) => preferred)])];
-    const stray = graph.find(({ problem }) => problem !== undefined)?.problem;
-    if (stray !== undefined) return { inputs, manifests, errors: [{ text: stray, location: null }] };
-    const name = toName(entries.indexOf(file));
-    const code = read(`${name}.js`);
-    const found = [...findLostImports(result.warnings, inputs, root), ...findOldDecorators(code, inputs, root)];
-    if (found.length > 0) return { inputs, manifests, errors: found };
-    const sourceMap = addOwnSources(read(`${name}.js.map`).toString(), root, texts);
-    const packages = measurePackages(result.metafile.outputs[`${name}.js`]);
-    const compiled = { code, sourceMap, inputs, manifests, packages };
-    return { compiled, uses: [...new Set(graph.flatMap(({ uses }) => uses))], errors: [] };
+  const parts = await findParts(
+    lists.filter((list) => list !== undefined),
+    packages,
+  );
+  return modules.map((module, index): Bundled | undefined => {
+    const list = lists[index];
+    if (!list) return toBundled({ built: module, errors: [] });
+    const part = parts.get(list.entry);
+    if (!part) return undefined;
+    // In both parts, a file would be there twice.
+    const isShared = (file: string): boolean => isInside(file, root) && !isInstalled(file) && !files.has(file);
+    const all = new Set(part.inputs);
+    if (module.inputs.some((file) => isShared(file) && all.has(file))) return undefined;
+    const code = Buffer.from(used[index]!.code);
+    return { compiled: { ...module, code, part }, uses: module.uses, errors: [] };
   });
 }
 
-/** Which file imports which, if an error is in a package: esbuild says so only of a build that succeeds, so one without them does. */
-async function findInputs(
-  errors: BuildError[],
-  root: string,
-  start: (leftOut: LeftOut) => ReturnType<typeof runEsbuild>,
-): Promise<Metafile["inputs"] | undefined> {
-  if (!errors.some(({ location }) => location !== null && isInstalled(location.file))) return undefined;
-  const missing = new Set(errors.flatMap((error) => unresolvedOf(error) ?? []));
-  const broken = errors.filter((error) => unresolvedOf(error) === undefined && !error.pluginName);
-  const files = new Set(broken.flatMap(({ location }) => (location ? [path.resolve(root, location.file)] : [])));
-  return (await start({ missing, files })).result?.metafile.inputs;
-}
-
-/** Imports of names that the code computes, in files of the author: nothing of such a name is in the bundle. */
-function findLostImports(warnings: Message[], inputs: string[], root: string): BuildError[] {
-  return warnings
-    .filter(({ id, location }) => id === DYNAMIC && location !== null && !isInstalled(location.file))
-    .filter(({ location }) => inputs.includes(path.resolve(root, location!.file)))
-    .map(({ location }) => ({ text: LOST_IMPORT, location }));
-}
-
-const LOST_IMPORT =
-  "This import() has a name that the code computes, which finds nothing while a transform runs. Begin it with a folder, as in import(`./texts/${name}.json`), or import each module by its name.";
-
-/** The bytes of each package in a bundle; the largest comes first. */
-function measurePackages(output: Metafile["outputs"][string] | undefined): PackageSize[] {
-  const sizes = new Map<string, number>();
-  for (const [file, { bytesInOutput }] of Object.entries(output?.inputs ?? {})) {
-    const name = toOwner(file);
-    if (name !== "") sizes.set(name, (sizes.get(name) ?? 0) + bytesInOutput);
+/** By their entries. */
+async function findParts(lists: PackageList[], packages: Packages): Promise<Map<string, PackagesCode>> {
+  const { boundary, cache } = packages;
+  const parts = new Map<string, PackagesCode>();
+  const missing = new Map<string, PackageList>();
+  for (const list of lists) {
+    const known = cache.packages.find(nameFolder(boundary), list.entry);
+    if (known) parts.set(list.entry, known);
+    else missing.set(list.entry, list);
   }
-  return [...sizes].map(([name, bytes]) => ({ name, bytes })).toSorted((one, other) => other.bytes - one.bytes);
-}
-
-/** The name of an output. Nothing is written under it. */
-function toName(index: number): string {
-  return `transform-${index}`;
-}
-
-function toInputName(file: string, root: string): string {
-  return path.relative(root, file).replaceAll(path.sep, "/");
-}
-
-/** The files that a module imports, and itself. */
-function findGraph({ inputs }: Metafile, entry: string): string[] {
-  const found = new Set([entry]);
-  for (const input of found) {
-    for (const { path: imported, external } of inputs[input]?.imports ?? []) {
-      // `(disabled):…` is a module that its package excludes from this platform, `globals:…` one of globals: they have no file.
-      if (!external && !/^(?:\(disabled\)|globals):/.test(imported)) found.add(imported);
-    }
+  const left = [...missing.values()];
+  for (let start = 0; start < left.length; start += MAX_LISTS_TOGETHER) {
+    const made = await buildLists(left.slice(start, start + MAX_LISTS_TOGETHER), packages);
+    for (const [entry, part] of made) parts.set(entry, part);
   }
-  return [...found];
+  return parts;
 }
 
-/** Packages are not shown in a trace, and each bundle would hold their text again. */
-function addOwnSources(sourceMap: string, root: string, texts: ReadonlyMap<string, string>): string {
-  const map: { sources: string[] } = JSON.parse(sourceMap);
-  const sourcesContent = map.sources.map((source) =>
-    isInstalled(source) ? null : (texts.get(path.resolve(root, source)) ?? null),
+/** Without those that cannot be built. */
+async function buildLists(lists: PackageList[], packages: Omit<Packages, "stubs">): Promise<Map<string, PackagesCode>> {
+  const { boundary, options, cache } = packages;
+  const since = Date.now();
+  const parts = new Map<string, PackagesCode>();
+  const outcomes = await build(
+    lists.map(({ entry }) => ({ file: entry })),
+    {
+      boundary,
+      options: { ...options, format: "iife", globalName: PACKAGES },
+      virtual: new Map(lists.flatMap(({ texts }) => [...texts])),
+    },
   );
-  return JSON.stringify({ ...map, sourcesContent });
+  for (const [index, { built }] of outcomes.entries()) {
+    if (!built || built.isIncomplete) continue;
+    const { entry } = lists[index]!;
+    const part = await toPart(built);
+    parts.set(entry, part);
+    cache.packages.keep(nameFolder(boundary), entry, part, { uses: built.uses, since });
+  }
+  if (outcomes.some(({ built }) => built) || lists.length === 1) return parts;
+  // Which of several it is about is not known.
+  for (const list of lists) {
+    for (const [entry, part] of await buildLists([list], packages)) parts.set(entry, part);
+  }
+  return parts;
 }
 
-/** A file of a build, which several of its modules may import. */
-interface Input {
-  file: string;
-  /** Why it must not be in a bundle: the source gate was not asked about it. */
-  problem?: string;
-  /** Files that a bundle with it depends on: the file, and everything that decides which files it imports. */
-  uses: string[];
-  /** Where the packages that a file of the author imports are, and where another one would be preferred to them. */
-  preferred: string[];
-}
-
-function lookAt(name: string, { inputs }: Metafile, boundary: SourceBoundary): Input {
-  // An import with an attribute is an input of its own: `data.json with { type: 'json' }`.
-  const file = path.resolve(boundary.root, inputs[name]?.with ? name.replace(/ with \{[^{]*\}$/, "") : name);
-  const { problem } = boundary.check(file);
-  const folders = parentsOf(file);
-  const packages = (inputs[name]?.imports ?? [])
-    .map(({ original = "." }) => withoutPrefix(original))
-    .filter((original) => !original.startsWith("."))
-    .map((original) => original.split("/", original.startsWith("@") ? 2 : 1).join("/"));
-  const places = packages.flatMap((imported) => listManifests(imported, file));
-  const uses = [
-    file,
-    // Another file there may be preferred.
-    ...(isInstalled(name) ? [] : [path.dirname(file)]),
-    ...folders.map((folder) => path.join(folder, "package.json")),
-    ...places,
-  ];
-  const preferred = isInstalled(name) ? [] : places;
-  return { file, ...(problem === undefined ? {} : { problem }), uses, preferred };
+async function toPart({ code, sourceMap, inputs, manifests, packages }: Built): Promise<PackagesCode> {
+  const [readCode, readSourceMap] = await Promise.all([packSharedText(code), packText(Buffer.from(sourceMap))]);
+  return {
+    get code() {
+      return readCode();
+    },
+    get sourceMap() {
+      return readSourceMap();
+    },
+    hash: hash("sha256", code),
+    inputs,
+    manifests,
+    bytes: code.length,
+    packages,
+  };
 }

@@ -18,50 +18,95 @@ export interface CompiledCode {
   bytes: number;
   /** The packages in it; the largest comes first. */
   packages: PackageSize[];
+  /** Their code, which other modules may have too. */
+  part?: PackagesCode | undefined;
 }
+
+/** What a list of packages was compiled to: one script, for all modules that use the same of them. */
+export type PackagesCode = Omit<CompiledCode, "part">;
 
 export interface PackageSize {
   name: string;
   bytes: number;
 }
 
+/** One size for each package; the largest comes first. */
+export function sumSizes(sizes: PackageSize[]): PackageSize[] {
+  const sums = new Map<string, number>();
+  for (const { name, bytes } of sizes) sums.set(name, (sums.get(name) ?? 0) + bytes);
+  return [...sums].map(([name, bytes]) => ({ name, bytes })).toSorted((one, other) => other.bytes - one.bytes);
+}
+
 /**
  * Keeps what modules were compiled to from one build to the next, until a file that went into it changes, or one that decided
  * what an import meant. Nothing outlives the process: a file of code would run whatever was written into it.
  */
-export interface CodeCache {
-  /** `name`: the folder of the module, linked roots and the file. */
-  find(name: string, text: string): CompiledCode | undefined;
-  /** `uses`: files and folders that it depends on, whether they exist or not. `since`: when the first of them was read. */
-  keep(name: string, text: string, compiled: CompiledCode, from: { uses: string[]; since: number }): void;
+export interface CodeCache extends Kept<CompiledCode> {
+  packages: Kept<PackagesCode>;
   /** Forgets what was neither found nor kept since the last call. */
   dropUnused(): void;
 }
 
-interface Entry {
-  compiled: CompiledCode;
-  /** By path. */
-  uses: Record<string, string>;
+interface Kept<Code> {
+  /** `name`: the folder of the module, linked roots and the file. */
+  find(name: string, text: string): Code | undefined;
+  /** `uses`: files and folders that it depends on, whether they exist or not. `since`: when the first of them was read. */
+  keep(name: string, text: string, code: Code, from: { uses: string[]; since: number }): void;
 }
 
 export function createCodeCache(): CodeCache {
   const fingerprintOf = createFingerprints();
-  let known = new Map<string, Entry>();
-  let used = new Map<string, Entry>();
+  const packages = createKept<PackagesCode>(fingerprintOf, () => true);
+  const modules = createKept<CompiledCode>(fingerprintOf, ({ part }) => part === undefined || packages.has(part));
+  return {
+    find: modules.find,
+    keep: modules.keep,
+    packages,
+    dropUnused() {
+      modules.dropUnused();
+      packages.dropUnused();
+    },
+  };
+}
+
+interface Entry<Code> {
+  key: string;
+  code: Code;
+  /** By path. */
+  uses: Record<string, string>;
+}
+
+/** `hasRest`: whether what the code refers to is kept too. */
+function createKept<Code>(
+  fingerprintOf: (file: string) => Fingerprint,
+  hasRest: (code: Code) => boolean,
+): Kept<Code> & { has(code: Code): boolean; dropUnused(): void } {
+  let known = new Map<string, Entry<Code>>();
+  let used = new Map<string, Entry<Code>>();
+  const current = createStepMemo<Entry<Code>, boolean>(({ uses }) =>
+    Object.entries(uses).every(([use, was]) => fingerprintOf(use).content === was),
+  );
+
+  function findCurrent(entry: Entry<Code> | undefined): Code | undefined {
+    if (!entry || !current(entry) || !hasRest(entry.code)) return undefined;
+    used.set(entry.key, entry);
+    return entry.code;
+  }
 
   return {
     find(name, text) {
       const key = toKey(name, text);
-      const entry = known.get(key) ?? used.get(key);
-      if (!entry || !Object.entries(entry.uses).every(([use, was]) => fingerprintOf(use).content === was))
-        return undefined;
-      used.set(key, entry);
-      return entry.compiled;
+      return findCurrent(used.get(key) ?? known.get(key));
     },
-    keep(name, text, compiled, { uses, since }) {
-      if (uses.some((use) => fingerprintOf(use).changedAt > since - CLOCK_SLACK_MS)) return;
+    has(code) {
+      const isOf = (entry: Entry<Code>): boolean => entry.code === code;
+      return findCurrent([...used.values()].find(isOf) ?? [...known.values()].find(isOf)) !== undefined;
+    },
+    keep(name, text, code, { uses, since }) {
+      if (!hasRest(code) || uses.some((use) => fingerprintOf(use).changedAt > since - CLOCK_SLACK_MS)) return;
       const entries = uses.map((use) => [use, fingerprintOf(use).content]);
-      used.set(toKey(name, text), { compiled, uses: Object.fromEntries(entries) });
+      const key = toKey(name, text);
+      used.set(key, { key, code, uses: Object.fromEntries(entries) });
     },
     dropUnused() {
       known = used;
@@ -89,7 +134,6 @@ const SETTLED_MS = 1000;
 /** Bundles have most of their files in common, so each is looked at once in a step of the event loop, and read if it changed. */
 function createFingerprints(): (file: string) => Fingerprint {
   const read = new Map<string, { stamp: string; fingerprint: Fingerprint }>();
-  const inThisStep = new Map<string, Fingerprint>();
 
   function find(file: string): Fingerprint {
     const stats = statSync(file, { throwIfNoEntry: false });
@@ -105,12 +149,18 @@ function createFingerprints(): (file: string) => Fingerprint {
     return fingerprint;
   }
 
-  return (file) => {
+  return createStepMemo((file) => orElse(NOTHING, () => find(file)));
+}
+
+/** Asks once for each key in a step of the event loop. */
+function createStepMemo<Key, Value>(ask: (key: Key) => Value): (key: Key) => Value {
+  const inThisStep = new Map<Key, Value>();
+  return (key) => {
     if (inThisStep.size === 0) setImmediate(() => inThisStep.clear());
-    const known = inThisStep.get(file);
+    const known = inThisStep.get(key);
     if (known !== undefined) return known;
-    const found = orElse(NOTHING, () => find(file));
-    inThisStep.set(file, found);
+    const found = ask(key);
+    inThisStep.set(key, found);
     return found;
   };
 }

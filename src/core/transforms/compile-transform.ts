@@ -1,12 +1,11 @@
 import { hash } from "node:crypto";
 import path from "node:path";
-import { promisify } from "node:util";
-import { deflateRaw, inflateRawSync } from "node:zlib";
 import type { ConfigProblem } from "../errors.ts";
 import { cutText } from "../shared/text/text.ts";
 import { type Bundled, bundle, type Output } from "./bundle.ts";
-import type { CodeCache, CompiledCode } from "./code-cache.ts";
+import { type CodeCache, type CompiledCode, type PackagesCode, sumSizes } from "./code-cache.ts";
 import { type BuildError, type CommonOptions, showLine, transformText } from "./esbuild.ts";
+import { packText } from "./packed-text.ts";
 import type { CompileResult, TransformSpec } from "./runner.ts";
 import { createSourceBoundary, type SourceBoundary, toLoader, toRealPath } from "./source-boundary.ts";
 import { readIfReadable, withoutMapComment } from "./source-gate.ts";
@@ -64,7 +63,7 @@ export async function compileTransform(
   const { compiled, uses, inputs, manifests, errors } =
     source !== undefined && importsNothing(source)
       ? await compileAlone(file, root, source)
-      : await bundle({ file, draft, boundary, options: OPTIONS });
+      : await bundle({ file, draft, boundary, options: OPTIONS, cache });
   if (compiled === undefined) return fail(toProblems(errors, spec.file, boundary), [spec.file, ...inputs], manifests);
   const ready = await finish(compiled);
   if (source !== undefined) cache?.keep(name, source, ready, { uses, since });
@@ -95,22 +94,33 @@ async function compileAlone(file: string, root: string, source: string): Promise
   return { compiled, uses: [], errors: [] };
 }
 
-async function finish({ code, sourceMap, inputs, manifests, packages }: Output): Promise<CompiledCode> {
+async function finish({ code, sourceMap, inputs, manifests, packages, part }: Output): Promise<CompiledCode> {
   const script = toScript(code);
-  const [readCode, readSourceMap] = await Promise.all([compact(script), compact(Buffer.from(sourceMap))]);
+  const [readCode, readSourceMap] = await Promise.all([packText(script), packText(Buffer.from(sourceMap))]);
+  const own = hash("sha256", script);
   return {
     get code() {
-      return readCode();
+      return part ? `${part.code}\n${readCode()}` : readCode();
     },
     get sourceMap() {
-      return readSourceMap();
+      return part ? joinMaps(part, readSourceMap()) : readSourceMap();
     },
-    hash: hash("sha256", script),
-    inputs,
-    manifests,
-    bytes: script.length,
-    packages,
+    hash: part ? hash("sha256", `${part.hash}:${own}`) : own,
+    inputs: [...new Set([...inputs, ...(part?.inputs ?? [])])],
+    manifests: [...new Set([...manifests, ...(part?.manifests ?? [])])],
+    bytes: script.length + (part?.bytes ?? 0),
+    packages: part ? sumSizes([...packages, ...part.packages]) : packages,
+    part,
   };
+}
+
+/** One map of both parts, each for the lines from its beginning. */
+function joinMaps(part: PackagesCode, own: string): string {
+  const line = part.code.split("\n").length;
+  const sections = [part.sourceMap, own].map(
+    (map, index) => `{"offset":{"line":${index * line},"column":0},"map":${map}}`,
+  );
+  return `{"version":3,"sections":[${sections.join(",")}]}`;
 }
 
 /** A shebang line would be a syntax error inside a function. The replaced bytes are ASCII, so no character is decoded. */
@@ -161,19 +171,4 @@ function toProblem({ text, location }: BuildError, entry: string, boundary: Sour
   if (boundary.check(file).problem !== undefined) return { message: `${file} cannot be used.`, file };
   const { line, column, lineText } = location;
   return { message, file, line, column: column + 1, excerpt: showLine(lineText, line, column + 1) };
-}
-
-/** A smaller text is kept as it is. */
-const MIN_BYTES = 16 * 1024;
-
-const deflate = promisify(deflateRaw);
-
-/** Gives a function that returns the text again. Code is a sixth as large when it is compressed, and rarely needed. */
-async function compact(text: Buffer): Promise<() => string> {
-  if (text.length < MIN_BYTES) {
-    const short = text.toString();
-    return () => short;
-  }
-  const compressed = await deflate(text, { level: 1 });
-  return () => inflateRawSync(compressed).toString();
 }

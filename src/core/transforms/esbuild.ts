@@ -1,8 +1,17 @@
 import { ChildProcess } from "node:child_process";
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import { hash } from "node:crypto";
 import { once } from "node:events";
 import type * as Esbuild from "esbuild";
-import type { BuildFailure, BuildOptions, BuildResult, Message, TransformOptions, TransformResult } from "esbuild";
+import type {
+  BuildFailure,
+  BuildOptions,
+  BuildResult,
+  Loader,
+  Message,
+  TransformOptions,
+  TransformResult,
+} from "esbuild";
 import { messageOf } from "../errors.ts";
 import { untilAborted } from "../shared/time.ts";
 import { loadAtFirstUse } from "../shared/system/package.ts";
@@ -65,6 +74,44 @@ export async function runEsbuild(
 /** Compiles one text, which imports nothing: that takes half of a build. */
 export function transformText(text: string, options: TransformOptions): Promise<Outcome<TransformResult>> {
   return run(() => esbuild().transform(text, { ...options, logLevel: "silent" }));
+}
+
+/** What a module's own text says of its exports. */
+export interface ModuleKind {
+  /** undefined: it neither imports nor exports. */
+  format: "esm" | "cjs" | undefined;
+  hasDefault: boolean;
+}
+
+/** By text. */
+const kinds = new Map<string, ModuleKind>();
+const MAX_KINDS = 1000;
+
+/** undefined if the text does not compile. */
+export async function readModuleKind(contents: string, loader: Loader): Promise<ModuleKind | undefined> {
+  const key = hash("sha256", `${loader}:${contents}`);
+  const known = kinds.get(key);
+  if (known) return known;
+  const { result } = await run(() =>
+    esbuild().build({
+      stdin: { contents, loader },
+      bundle: true,
+      // The text alone.
+      external: ["*"],
+      format: "esm",
+      tsconfigRaw: "{}",
+      metafile: true,
+      write: false,
+      logLevel: "silent",
+    }),
+  );
+  if (!result) return undefined;
+  const [input] = Object.values(result.metafile.inputs);
+  const [output] = Object.values(result.metafile.outputs);
+  const kind = { format: input?.format, hasDefault: output?.exports.includes("default") === true };
+  if (kinds.size >= MAX_KINDS) kinds.clear();
+  kinds.set(key, kind);
+  return kind;
 }
 
 /**

@@ -25,10 +25,10 @@ function write(files: Record<string, string>): void {
 
 const cache = createCodeCache();
 
-async function build(name: string): Promise<TransformBundle> {
+async function build(name: string, dropsUnused = true): Promise<TransformBundle> {
   const spec = { file: path.join(root, name), root, timeoutMs: 1000, memoryMb: 64, isolation: "request", secrets: {} };
   const { bundle, problems } = await compileTransform({ ...spec, isolation: "request" }, { cache });
-  cache.dropUnused();
+  if (dropsUnused) cache.dropUnused();
   if (!bundle) throw new Error(problems.map(({ message }) => message).join("\n"));
   return bundle;
 }
@@ -134,8 +134,146 @@ test("the map leads to the lines of the author and of the package, and has the t
   };
   expect(placeOf("own mark")).toEqual(["a.ts", 3]);
   expect(placeOf("package mark")).toEqual(["node_modules/word/index.js", 3]);
-  const texts = Object.fromEntries(
-    payload.sources.map((source: string, index: number) => [source, payload.sourcesContent[index]]),
+  const parts: { sources: string[]; sourcesContent: string[] }[] = payload.sections.map(
+    (each: { map: unknown }) => each.map,
   );
-  expect(texts).toEqual({ "a.ts": own, "node_modules/word/index.js": null });
+  const texts = parts.flatMap(({ sources, sourcesContent }) =>
+    sources.map((source, index) => [source, sourcesContent[index]]),
+  );
+  expect(Object.fromEntries(texts)).toMatchObject({ "a.ts": own, "node_modules/word/index.js": null });
+});
+
+describe("packages are built apart", () => {
+  /** One module, which also says what Node makes of it. */
+  async function compare(files: Record<string, string>, name = "a.mts"): Promise<{ own: unknown; node: unknown }> {
+    write(files);
+    const script = `console.log(JSON.stringify((await import(${JSON.stringify(path.join(root, name))})).default))`;
+    const node = execFileSync(process.execPath, ["--input-type=module", "--eval", script], { encoding: "utf8" });
+    return { own: JSON.parse(JSON.stringify(run(await build(name)))), node: JSON.parse(node) };
+  }
+
+  const ESM = '{ "type": "module", "exports": { ".": "./index.js", "./*": "./*.js" } }';
+
+  test.each<[string, Record<string, string>]>([
+    [
+      "one instance for all that import it, in both parts",
+      {
+        "a.mts": `import { next } from "count";\nimport { twice } from "user";\nimport { lib } from "./lib.mts";\nexport default [next(), twice(), lib(), next()];\n`,
+        "lib.mts": `import * as count from "count";\nexport const lib = () => count.next();\n`,
+        "node_modules/count/package.json": ESM,
+        "node_modules/count/index.js": "let count = 0;\nexport const next = () => ++count;\n",
+        "node_modules/user/package.json": ESM,
+        "node_modules/user/index.js": 'import { next } from "count";\nexport const twice = () => [next(), next()];\n',
+      },
+    ],
+    [
+      "an export that changes",
+      {
+        "a.mts": `import { value, set } from "live";\nimport * as live from "live";\nset(2);\nexport default [value, live.value];\n`,
+        "node_modules/live/package.json": ESM,
+        "node_modules/live/index.js":
+          "export let value = 1;\nexport const set = (next) => void (value = next);\nexport default value;\n",
+      },
+    ],
+    [
+      "a namespace, as a whole and by names that it has or lacks",
+      {
+        "a.mts": `import * as all from "word";\nimport * as other from "word/other";\nimport cjs, * as both from "old";
+export default [Object.entries(all), typeof other.none, other.one, cjs, both.default === cjs, both.two, "one" in other];\n`,
+        "node_modules/word/package.json": ESM,
+        "node_modules/word/index.js": 'export * from "./other.js";\nexport { b as "a" } from "./other.js";\n',
+        "node_modules/word/other.js": 'export const one = 1;\nexport const b = "b";\n',
+        "node_modules/old/package.json": "{}",
+        "node_modules/old/index.js": "exports.__esModule = true;\nexports.default = 1;\nexports.two = 2;\n",
+      },
+    ],
+    [
+      "exports that a package passes on from CommonJS",
+      {
+        "a.mts": `import own, { two } from "mixed";\nimport * as mixed from "mixed";\nexport default [own, two, mixed.two];\n`,
+        "node_modules/mixed/package.json": ESM,
+        "node_modules/mixed/index.js": 'export * from "./old.cjs";\nexport default "own";\n',
+        "node_modules/mixed/old.cjs": "exports.two = 2;\n",
+      },
+    ],
+    [
+      "require, import() and what is passed on",
+      {
+        "a.mts": `import { createRequire } from "./old.cjs";\nexport { default } from "./pass.mts";\n`,
+        "pass.mts": `export * from "word";\nimport { one } from "./all.mts";\nimport old from "./old.cjs";
+const late = import("word");\nexport default [one, old.two, late instanceof Promise];\n`,
+        "all.mts": 'export * from "word";\n',
+        "old.cjs": 'exports.two = require("old").two;\nexports.createRequire = 1;\n',
+        "node_modules/word/package.json": ESM,
+        "node_modules/word/index.js": "export const one = 1;\nexport default 5;\n",
+        "node_modules/old/package.json": "{}",
+        "node_modules/old/index.js": "module.exports = { two: 2 };\n",
+      },
+    ],
+    [
+      "a file of the author that a package imports",
+      {
+        "a.mts": `import { add, list } from "./shared/word/state.mjs";\nimport { word } from "word";\nadd(word);\nexport default list;\n`,
+        "package.json": '{ "workspaces": ["shared/*"] }',
+        "shared/word/package.json": '{ "name": "word", "exports": "./index.mjs" }',
+        "shared/word/state.mjs": "export const list = [];\nexport const add = (one) => list.push(one);\n",
+        "shared/word/index.mjs":
+          'import { add } from "./state.mjs";\nimport { far } from "far";\nadd("first");\nexport const word = far;\n',
+        "node_modules/far/package.json": ESM,
+        "node_modules/far/index.js":
+          'import { add } from "../../shared/word/state.mjs";\nadd("far");\nexport const far = "far";\n',
+      },
+    ],
+  ])("as in Node: %s", async (title, files) => {
+    mkdirSync(path.join(root, "node_modules"));
+    if (title.includes("author")) symlinkSync("../shared/word", path.join(root, "node_modules/word"));
+    const { own, node } = await compare(files);
+    expect(own).toEqual(node);
+  });
+
+  test("a missing name is a problem at its import; the name of a packages' own text is none of an author", async () => {
+    write({
+      "a.ts":
+        'import { word } from "word";\n\nimport { nothing } from "word";\nexport default () => [word, nothing];\n',
+      "b.ts": 'import "hookline:package/p1";\nexport default 1;\n',
+      "node_modules/word/package.json": MANIFEST,
+      "node_modules/word/index.js": says("one"),
+    });
+    await expect(build("a.ts")).rejects.toThrow(
+      'No matching export in "node_modules/word/index.js" for import "nothing"',
+    );
+    await expect(build("b.ts")).rejects.toThrow('cannot import the URL "hookline:package/p1"');
+  });
+
+  test("modules that use the same of them have one text, which has no more than that, and a save leaves it", async () => {
+    const use = (mark: string): string => `import { one } from "word";\nexport default ["${mark}", one];\n`;
+    write({
+      "a.ts": use("a"),
+      "b.ts": use("b"),
+      "c.ts": 'import * as word from "word";\nexport default word.two;\n',
+      "node_modules/word/package.json": '{ "main": "index.js", "sideEffects": false }',
+      "node_modules/word/index.js": 'export const one = "mark one";\nexport const two = "mark two";\n',
+    });
+    await sleep(50);
+    const partOf = ({ code }: TransformBundle): string =>
+      code.slice(0, code.indexOf("// word") + 1 || code.indexOf("\n})();"));
+    const [a, b, c] = await Promise.all(["a.ts", "b.ts", "c.ts"].map((name) => build(name, false)));
+    expect(partOf(a!)).toBe(partOf(b!));
+    expect([a, b, c].map((each) => [each!.code.includes("mark one"), each!.code.includes("mark two")])).toEqual([
+      [true, false],
+      [true, false],
+      [false, true],
+    ]);
+    const kept: string[] = [];
+    const { keep } = cache.packages;
+    cache.packages.keep = (...entry) => void kept.push(entry[1]) ?? keep(...entry);
+    write({ "a.ts": use("saved") });
+    await sleep(1);
+    expect(run(await build("a.ts"))).toEqual(["saved", "mark one"]);
+    expect(kept).toEqual([]);
+    write({ "a.ts": use("saved").replaceAll("one", "two") });
+    await sleep(1);
+    expect(run(await build("a.ts"))).toEqual(["saved", "mark two"]);
+    cache.packages.keep = keep;
+  });
 });

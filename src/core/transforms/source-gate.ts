@@ -14,6 +14,7 @@ import {
   transformText,
 } from "./esbuild.ts";
 import { findGlobalModule, isOnNpm, withoutPrefix } from "./built-ins.ts";
+import { isOfPackage, isOfStub, type Stub, writeStub } from "./packages.ts";
 import {
   checkRegular,
   exists,
@@ -35,6 +36,10 @@ export interface SourceGateOptions {
   options: CommonOptions;
   /** For a build that only finds which file imports which. */
   leftOut?: LeftOut | undefined;
+  /** Files of packages are left out: each that is imported is added, and a stub is built in its place. */
+  stubs?: Map<string, Stub> | undefined;
+  /** Texts without a file, by their names. */
+  virtual?: ReadonlyMap<string, string> | undefined;
 }
 
 export interface LeftOut {
@@ -49,13 +54,25 @@ export interface LeftOut {
  * real path. A refusal is reported where the file is imported. The calls cost more than the checks, so esbuild resolves
  * imports by itself, and asks only about those that could lead to a `package.json` which was not checked.
  */
-export function createSourceGate({ boundary, texts, drafts, options, leftOut }: SourceGateOptions): Plugin {
+export function createSourceGate({
+  boundary,
+  texts,
+  drafts,
+  options,
+  leftOut,
+  stubs,
+  virtual,
+}: SourceGateOptions): Plugin {
+  const { root } = boundary;
   const manifests = createManifestCheck(boundary);
   return {
     name: "source-gate",
     setup(build) {
       build.onResolve({ filter: VISITS_A_FOLDER }, (args) => {
         if (leftOut?.missing.has(args.path)) return { external: true };
+        const isOwn = args.kind === "entry-point" || args.namespace === VIRTUAL;
+        if (isOwn && virtual?.has(args.path)) return { path: args.path, namespace: VIRTUAL };
+        if (stubs && isOfStub(args.path) && isOfPackage(args.importer, root)) return { external: true };
         const refusal = args.kind === "entry-point" ? undefined : refuseSpecifier(args);
         const problem = refusal ?? manifests.checkImport(args);
         if (problem !== undefined) return { errors: [{ text: problem }] };
@@ -75,12 +92,19 @@ export function createSourceGate({ boundary, texts, drafts, options, leftOut }: 
         const read = draft === undefined ? tryToRead(file) : { text: draft };
         if (read.text === undefined) return refuse(read.unreadable);
         const { text } = read;
+        const stub = stubs && isOfPackage(file, root) ? await writeStub(text, file, { root, stubs }) : undefined;
+        if (stub !== undefined) return { contents: stub, loader: "js" };
         texts.set(file, text);
         const walk = await refuseWalks(text, file, { boundary, options });
         if (walk !== undefined) return refuse(walk);
         const contents = await withoutProcess(withoutMapComment(text), file, options);
         return { contents, loader: toLoader(file) };
       });
+
+      build.onLoad({ filter: /.*/, namespace: VIRTUAL }, ({ path: name }) => ({
+        contents: virtual?.get(name) ?? "",
+        resolveDir: root,
+      }));
 
       build.onLoad({ filter: /.*/, namespace: GLOBALS }, ({ path: name }) => ({
         contents: findGlobalModule(name) ?? "",
@@ -93,6 +117,8 @@ export function createSourceGate({ boundary, texts, drafts, options, leftOut }: 
 const OF_NODE = Symbol("of Node");
 /** The namespace of modules whose functions are globals. */
 const GLOBALS = "globals";
+/** The namespace of texts without a file. */
+export const VIRTUAL = "virtual";
 
 /**
  * Finds `node:events` as the npm package `events`, as esbuild does without the prefix, and `timers` among the globals. What a

@@ -1,4 +1,4 @@
-import { SourceMap } from "node:module";
+import { SourceMap, type SourceMapPayload } from "node:module";
 import path from "node:path";
 import type { ConfigProblem } from "../../errors.ts";
 import { showLine } from "../esbuild.ts";
@@ -27,7 +27,7 @@ export interface Trace {
 
 /** Maps a stack of the bundle back to the author's files. Frames of packages and of the sandbox are left out. */
 export function traceStack(bundle: TransformBundle, message: string, stack: string): Trace {
-  const map = loadSourceMap(bundle);
+  const { map, texts } = loadSourceMap(bundle);
   const all = toFrames(map, stack);
   const frames = all.filter(({ file }) => !PACKAGE.test(file)).slice(0, MAX_FRAMES);
   const top = frames[0];
@@ -36,8 +36,7 @@ export function traceStack(bundle: TransformBundle, message: string, stack: stri
     return { text: message, place: name === undefined ? {} : findImport(bundle, name) };
   }
   const { file, line, column } = top;
-  const { sources, sourcesContent } = map.payload;
-  const source = sourcesContent?.[sources.indexOf(file)]?.split("\n")[line - 1];
+  const source = texts.get(file)?.split("\n")[line - 1];
   const excerpt = source === undefined ? undefined : showLine(source, line, column);
   return {
     text: [message, ...frames.map(toLine), ...(excerpt ? ["", excerpt] : [])].join("\n"),
@@ -45,32 +44,51 @@ export function traceStack(bundle: TransformBundle, message: string, stack: stri
   };
 }
 
-/** Maps of bundles that have failed before: parsing a big one takes milliseconds. */
-const loaded = new WeakMap<TransformBundle, SourceMap>();
+/** A map of one part, or of several. */
+interface MapJson extends Partial<Pick<SourceMapPayload, "sources" | "sourcesContent">> {
+  sections?: { map: MapJson }[];
+}
 
-function loadSourceMap(bundle: TransformBundle): SourceMap {
-  const map = loaded.get(bundle) ?? new SourceMap(JSON.parse(bundle.sourceMap));
-  loaded.set(bundle, map);
-  return map;
+interface LoadedMap {
+  map: SourceMap;
+  /** Of the author's files, by their names. */
+  texts: Map<string, string>;
+}
+
+/** Maps of bundles that have failed before: parsing a big one takes milliseconds. */
+const loaded = new WeakMap<TransformBundle, LoadedMap>();
+
+function loadSourceMap(bundle: TransformBundle): LoadedMap {
+  const known = loaded.get(bundle);
+  if (known) return known;
+  const payload: SourceMapPayload & MapJson = JSON.parse(bundle.sourceMap);
+  const made = { map: new SourceMap(payload), texts: new Map(readTexts(payload)) };
+  loaded.set(bundle, made);
+  return made;
+}
+
+function readTexts({ sources = [], sourcesContent = [], sections = [] }: MapJson): [string, string][] {
+  // A text that the map leaves out is null.
+  const own = sources.flatMap((source, index): [string, string][] => [[source, sourcesContent[index] || ""]]);
+  return [...sections.flatMap(({ map }) => readTexts(map)), ...own.filter(([, text]) => text !== "")];
 }
 
 /** The package whose code is on top of the stack; undefined if the author's own is. */
 export function findPackage(bundle: TransformBundle, stack: string): string | undefined {
-  return PACKAGE.exec(toFrames(loadSourceMap(bundle), stack)[0]?.file ?? "")?.[1];
+  return PACKAGE.exec(toFrames(loadSourceMap(bundle).map, stack)[0]?.file ?? "")?.[1];
 }
 
 const PACKAGE = /^.*node_modules\/((?:@[^/]+\/)?[^/]+)/s;
 
 /** Where one of the author's files imports a package. */
 function findImport(bundle: TransformBundle, name: string): Trace["place"] {
-  const { sources, sourcesContent } = loadSourceMap(bundle).payload;
   const specifier = new RegExp(`["']${RegExp.escape(name)}(?:/[^"']*)?["']`);
-  for (const [index, text] of (sourcesContent ?? []).entries()) {
-    const lines = text?.split("\n") ?? [];
+  for (const [source, text] of loadSourceMap(bundle).texts) {
+    const lines = text.split("\n");
     const line = lines.findIndex((each) => /\bfrom\b|import|require/.test(each) && specifier.test(each));
     if (line === -1) continue;
     const column = lines[line]!.search(specifier) + 1;
-    const file = path.resolve(bundle.spec.root, sources[index]!);
+    const file = path.resolve(bundle.spec.root, source);
     return { file, line: line + 1, column, excerpt: showLine(lines[line]!, line + 1, column) };
   }
   return {};
