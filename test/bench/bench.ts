@@ -59,6 +59,8 @@ record("a published hook with 100 subscribers, × without", US, { value: await m
 const npm = await measureNpmTransforms();
 record("compiling 30 transforms with zod and date-fns, × esbuild", US, { value: npm.compileRatio });
 record("checking them, s", US, { value: npm.checkSeconds });
+record("CPU until the first of them answers, s", US, { value: npm.startCpuSeconds });
+record("CPU of saving one of them, without the sandbox, ms", US, { value: npm.saveCpuMs });
 record("saving one of them to live, ms", US, { value: npm.saveMs });
 record("saving a library of five of them to live, ms", US, { value: npm.sharedSaveMs });
 record("with them, without the child processes, MB", US, { value: npm.residentMb });

@@ -106,10 +106,10 @@ function descendants(pid: number): number[] {
 }
 
 /** The usage of a process and its descendants. User and system time of ended children count with their parent. */
-export function usageOf(root: number): Usage {
+export function usageOf(root: number, counts: (pid: number) => boolean = () => true): Usage {
   let ticks = 0;
   let kilobytes = 0;
-  for (const pid of descendants(root)) {
+  for (const pid of descendants(root).filter(counts)) {
     const fields = statFields(pid);
     ticks += [11, 12, 13, 14].reduce((sum, at) => sum + Number(fields[at] ?? 0), 0);
     kilobytes += proportionalKilobytes(pid);

@@ -4,9 +4,9 @@ import { findManifests, listManifests } from "../shared/system/packages.ts";
 import { withoutPrefix } from "./built-ins.ts";
 import { type PackageSize, sumSizes } from "./code-cache.ts";
 import { type BuildError, type CommonOptions, type Message, type Metafile, runEsbuild } from "./esbuild.ts";
-import type { Stub } from "./packages.ts";
+import { isVirtual, type Stub, VIRTUAL } from "./packages.ts";
 import { type SourceBoundary, toOwner } from "./source-boundary.ts";
-import { createSourceGate, type LeftOut, VIRTUAL } from "./source-gate.ts";
+import { createSourceGate, type LeftOut } from "./source-gate.ts";
 import { explainErrors, findMissing, listMissingManifests, unresolvedOf } from "./unresolved.ts";
 import { explainSyntax, findOldDecorators } from "./unsupported.ts";
 
@@ -198,10 +198,6 @@ function toName(index: number): string {
 
 function toInputName(file: string, root: string): string {
   return path.relative(root, file).replaceAll(path.sep, "/");
-}
-
-function isVirtual(input: string): boolean {
-  return input.startsWith(`${VIRTUAL}:`);
 }
 
 /** The files that a module imports, and itself. */

@@ -19,6 +19,14 @@ const DEFAULT = "hookline:default/";
 const LIST = "hookline:packages/";
 const FILE = "hookline:file/";
 
+/** The namespace of these texts. */
+export const VIRTUAL = "virtual";
+
+/** Whether a build's name of a file is that of such a text. */
+export function isVirtual(name: string): boolean {
+  return name.startsWith(`${VIRTUAL}:`);
+}
+
 export const isOfStub = (specifier: string): boolean => specifier.startsWith(EXPORTS) || specifier.startsWith(DEFAULT);
 
 export interface Stub extends ModuleKind {

@@ -14,7 +14,7 @@ import {
   transformText,
 } from "./esbuild.ts";
 import { findGlobalModule, isOnNpm, withoutPrefix } from "./built-ins.ts";
-import { isOfPackage, isOfStub, type Stub, writeStub } from "./packages.ts";
+import { isOfPackage, isOfStub, type Stub, VIRTUAL, writeStub } from "./packages.ts";
 import {
   checkRegular,
   exists,
@@ -117,8 +117,6 @@ export function createSourceGate({
 const OF_NODE = Symbol("of Node");
 /** The namespace of modules whose functions are globals. */
 const GLOBALS = "globals";
-/** The namespace of texts without a file. */
-export const VIRTUAL = "virtual";
 
 /**
  * Finds `node:events` as the npm package `events`, as esbuild does without the prefix, and `timers` among the globals. What a

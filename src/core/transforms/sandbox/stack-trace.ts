@@ -2,6 +2,7 @@ import { SourceMap, type SourceMapPayload } from "node:module";
 import path from "node:path";
 import type { ConfigProblem } from "../../errors.ts";
 import { showLine } from "../esbuild.ts";
+import { isVirtual } from "../packages.ts";
 import type { TransformBundle } from "../runner.ts";
 import { BUNDLE_FILE } from "./protocol.ts";
 
@@ -106,7 +107,7 @@ function toFrame(map: SourceMap, text: string): Frame | undefined {
   const [, called = "", line, column] = FRAME.exec(text) ?? [];
   if (line === undefined) return undefined;
   const entry = map.findEntry(Number(line) - 1, Number(column) - 1);
-  if (!("originalSource" in entry)) return undefined;
+  if (!("originalSource" in entry) || isVirtual(entry.originalSource)) return undefined;
   // esbuild names an anonymous default export after its file.
   const name = called.endsWith("_default") ? "" : called;
   return { name, file: entry.originalSource, line: entry.originalLine + 1, column: entry.originalColumn + 1 };
