@@ -32,7 +32,7 @@ export async function runInSandbox(
   if (problem || !bundle) return { problem: problem?.message ?? "" };
   try {
     const { value } = await runner.run(bundle, toInput({}));
-    return { value, bytes: bundle.code.length };
+    return { value, bytes: bundle.bytes };
   } catch (error) {
     if (!(error instanceof TransformError)) throw error;
     return { problem: error.message };

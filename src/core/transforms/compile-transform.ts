@@ -54,6 +54,7 @@ export async function compileTransform(
       manifests: made.manifests,
       bytes: made.bytes,
       packages: made.packages,
+      part: made.part,
     },
     problems: [],
   });
@@ -100,10 +101,10 @@ async function finish({ code, sourceMap, inputs, manifests, packages, part }: Ou
   const own = hash("sha256", script);
   return {
     get code() {
-      return part ? `${part.code}\n${readCode()}` : readCode();
+      return readCode();
     },
     get sourceMap() {
-      return part ? joinMaps(part, readSourceMap()) : readSourceMap();
+      return readSourceMap();
     },
     hash: part ? hash("sha256", `${part.hash}:${own}`) : own,
     inputs: [...new Set([...inputs, ...(part?.inputs ?? [])])],
@@ -112,15 +113,6 @@ async function finish({ code, sourceMap, inputs, manifests, packages, part }: Ou
     packages: part ? sumSizes([...packages, ...part.packages]) : packages,
     part,
   };
-}
-
-/** One map of both parts, each for the lines from its beginning. */
-function joinMaps(part: PackagesCode, own: string): string {
-  const line = part.code.split("\n").length;
-  const sections = [part.sourceMap, own].map(
-    (map, index) => `{"offset":{"line":${index * line},"column":0},"map":${map}}`,
-  );
-  return `{"version":3,"sections":[${sections.join(",")}]}`;
 }
 
 /** A shebang line would be a syntax error inside a function. The replaced bytes are ASCII, so no character is decoded. */

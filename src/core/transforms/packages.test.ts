@@ -9,6 +9,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { createCodeCache } from "./code-cache.ts";
 import { compileTransform } from "./compile-transform.ts";
 import type { TransformBundle } from "./runner.ts";
+import { PACKAGES } from "./sandbox/protocol.ts";
 
 let root: string;
 beforeEach(() => {
@@ -33,9 +34,10 @@ async function build(name: string, dropsUnused = true): Promise<TransformBundle>
   return bundle;
 }
 
-function run({ code }: TransformBundle): unknown {
+function run({ code, part }: TransformBundle): unknown {
   const module = { exports: {} as { default?: unknown } };
-  compileFunction(code, ["module", "exports"])(module, module.exports);
+  const packages: unknown = part && compileFunction(`${part.code}\nreturn ${PACKAGES};`)();
+  compileFunction(code, ["module", "exports", PACKAGES])(module, module.exports, packages);
   return module.exports.default;
 }
 
@@ -123,24 +125,16 @@ test("the map leads to the lines of the author and of the package, and has the t
   const own = 'import { fail } from "word";\n\nexport default () => {\n  fail("own mark");\n};\n';
   const part = "// One\n// Two\nexport function fail(text) {\n  throw new Error(text + 'package mark');\n}\n";
   write({ "a.ts": own, "node_modules/word/package.json": MANIFEST, "node_modules/word/index.js": part });
-  const { code, sourceMap } = await build("a.ts");
-  const payload = JSON.parse(sourceMap);
-  const map = new SourceMap(payload);
-  const placeOf = (mark: string): unknown => {
-    const lines = code.split("\n");
-    const line = lines.findIndex((text) => text.includes(mark));
-    const { originalSource, originalLine } = map.findEntry(line, lines[line]!.indexOf(mark)) as Record<string, unknown>;
-    return [originalSource, originalLine];
+  const bundle = await build("a.ts");
+  const read = ({ code, sourceMap }: Pick<TransformBundle, "code" | "sourceMap">, mark: string): unknown => {
+    const payload = JSON.parse(sourceMap);
+    const line = code.split("\n").findIndex((text) => text.includes(mark));
+    const column = code.split("\n")[line]!.indexOf(mark);
+    const { originalSource, originalLine } = new SourceMap(payload).findEntry(line, column) as Record<string, unknown>;
+    return [originalSource, originalLine, payload.sourcesContent[payload.sources.indexOf(originalSource)]];
   };
-  expect(placeOf("own mark")).toEqual(["a.ts", 3]);
-  expect(placeOf("package mark")).toEqual(["node_modules/word/index.js", 3]);
-  const parts: { sources: string[]; sourcesContent: string[] }[] = payload.sections.map(
-    (each: { map: unknown }) => each.map,
-  );
-  const texts = parts.flatMap(({ sources, sourcesContent }) =>
-    sources.map((source, index) => [source, sourcesContent[index]]),
-  );
-  expect(Object.fromEntries(texts)).toMatchObject({ "a.ts": own, "node_modules/word/index.js": null });
+  expect(read(bundle, "own mark")).toEqual(["a.ts", 3, own]);
+  expect(read(bundle.part!, "package mark")).toEqual(["node_modules/word/index.js", 3, null]);
 });
 
 describe("packages are built apart", () => {
@@ -255,18 +249,21 @@ const late = import("word");\nexport default [one, old.two, late instanceof Prom
       "node_modules/word/index.js": 'export const one = "mark one";\nexport const two = "mark two";\n',
     });
     await sleep(50);
-    const partOf = ({ code }: TransformBundle): string =>
-      code.slice(0, code.indexOf("// word") + 1 || code.indexOf("\n})();"));
     const [a, b, c] = await Promise.all(["a.ts", "b.ts", "c.ts"].map((name) => build(name, false)));
-    expect(partOf(a!)).toBe(partOf(b!));
-    expect([a, b, c].map((each) => [each!.code.includes("mark one"), each!.code.includes("mark two")])).toEqual([
+    expect(a!.part).toBe(b!.part);
+    const has = (part: TransformBundle["part"]): boolean[] =>
+      ["mark one", "mark two"].map((mark) => part!.code.includes(mark));
+    expect([a, b, c].map((each) => has(each!.part))).toEqual([
       [true, false],
       [true, false],
       [false, true],
     ]);
     const kept: string[] = [];
     const { keep } = cache.packages;
-    cache.packages.keep = (...entry) => void kept.push(entry[1]) ?? keep(...entry);
+    cache.packages.keep = (...entry) => {
+      kept.push(entry[1]);
+      keep(...entry);
+    };
     write({ "a.ts": use("saved") });
     await sleep(1);
     expect(run(await build("a.ts"))).toEqual(["saved", "mark one"]);

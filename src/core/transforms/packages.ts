@@ -2,14 +2,12 @@ import { hash } from "node:crypto";
 import path from "node:path";
 import { isInstalled } from "../shared/system/files.ts";
 import { type ModuleKind, readModuleKind } from "./esbuild.ts";
+import { PACKAGES } from "./sandbox/protocol.ts";
 import { isCode, isInside, toLoader } from "./source-boundary.ts";
 
-// A module and its packages are built apart, and joined to one script: the packages are the same in many modules, and after
-// most saves. A build of modules has a stub in place of each file of a package that they import, which is a module of the same
-// kind. From what is left of it in the code, the packages' own build learns what has to be exported.
-
-/** The code of packages begins with its declaration. It gives a function for each file that a stub stands for. */
-export const PACKAGES = "__hooklinePackages";
+// A module and its packages are built apart: the packages are the same in many modules, and after most saves. A build of
+// modules has a stub in place of each file of a package that they import, which is a module of the same kind. From what is left
+// of it in the code, the packages' own build learns what has to be exported: an object of functions, one for each stub.
 
 /** What a stub imports: the exports but the default, and the default, as `value`. */
 const EXPORTS = "hookline:package/";

@@ -10,12 +10,14 @@ const [, , realmFile = "", codeFile = "", text = ""] = process.argv;
 const realm = readFileSync(realmFile, "utf8");
 const code = readFileSync(codeFile, "utf8");
 const body = JSON.stringify(PAYLOAD);
+const source = { code, packages: undefined };
 const acquire = createIsolates(realm);
 const checkModule = createCheckModule(acquire);
-const kept = createModuleIsolate({ module: "m", memoryMb: 64, strict: false }, code, acquire, checkModule);
-const strict = createModuleIsolate({ module: "m", memoryMb: 64, strict: true }, code, acquire, checkModule);
+const kept = createModuleIsolate({ module: "m", memoryMb: 64, strict: false }, source, acquire, checkModule);
+const strict = createModuleIsolate({ module: "m", memoryMb: 64, strict: true }, source, acquire, checkModule);
 const job = { operation: "call" as const, inputs: `[${text}]`, bodies: [body], timeoutMs: 1000 };
-if (!kept.run(job)?.includes('"value":{"message"')) throw new Error(kept.run(job));
+const { answers } = kept.run(job) ?? {};
+if (!answers?.includes('"value":{"message"')) throw new Error(answers);
 
 const TOGETHER = 16;
 const jobs = { ...job, inputs: `[${Array(TOGETHER).fill(text).join()}]`, bodies: Array(TOGETHER).fill(body) };

@@ -64,6 +64,8 @@ function executeSome(): void {
 function execute(message: OrderMessage): void {
   const { head: order, text } = message;
   if (order.kind === "realm") modules = createModules(text);
+  else if (order.kind === "loadPackages") modules.loadPackages(order.packages, text);
+  else if (order.kind === "unloadPackages") modules.unloadPackages(order.packages);
   else if (order.kind === "load") modules.load(order, text);
   else if (order.kind === "unload") modules.unload(order.module);
   else if (order.kind !== "cancel") runJobs(order, message);
@@ -75,13 +77,13 @@ function runJobs(order: JobOrder, message: OrderMessage): void {
   const { text: inputs, bodies } = message;
   const startedAt = performance.now();
   // The jobs of an order are canceled all or none.
-  const answers = canceled.has(job) ? "" : modules.run(module, { operation, inputs, bodies, timeoutMs });
-  if (answers === undefined) {
+  const ran = canceled.has(job) ? { answers: "" } : modules.run(module, { operation, inputs, bodies, timeoutMs });
+  if (ran === undefined) {
     waiting.unshift(...splitCalls(order, message));
     send({ kind: "split", job });
   } else {
-    const micros = Math.round((performance.now() - startedAt) * 1000);
-    send({ kind: "answers", job, count: bodies.length, micros }, answers);
+    const { answers, ms = performance.now() - startedAt } = ran;
+    send({ kind: "answers", job, count: bodies.length, micros: Math.round(ms * 1000) }, answers);
     modules.sweep();
   }
 }

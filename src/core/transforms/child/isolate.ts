@@ -2,15 +2,19 @@ import type ivm from "isolated-vm";
 import type { LogLine } from "../../types.ts";
 import type { Invoke } from "../realm/call.ts";
 import { REALM_GLOBAL } from "../realm/harden.ts";
-import { BUNDLE_FILE, type ModuleOptions } from "../sandbox/protocol.ts";
+import { BUNDLE_FILE, type ModuleOptions, PACKAGES_FILE } from "../sandbox/protocol.ts";
 import {
   type AcquireIsolate,
   type CheckModule,
   crashed,
   createCheckModule,
   createIsolates,
+  type ModuleSource,
+  type PackagesSource,
+  type Ran,
   type SharedIsolate,
   toFactory,
+  toPackagesFactory,
   TIMED_OUT,
   toFailure,
 } from "./shared-isolates.ts";
@@ -27,10 +31,12 @@ interface IsolateJobs {
 
 /** The modules of a child process. */
 export interface Modules {
+  loadPackages(id: string, code: string): void;
+  unloadPackages(id: string): void;
   load(options: ModuleOptions, code: string): void;
   unload(module: string): void;
-  /** Gives the `Answer`s as a JSON array; undefined if the calls cannot be made in a batch. Never throws. */
-  run(module: string, jobs: IsolateJobs): string | undefined;
+  /** undefined: the calls cannot be made in a batch. Never throws. */
+  run(module: string, jobs: IsolateJobs): Ran | undefined;
   /** Collects the bodies of earlier jobs once they are many: to V8's own collector they look like small objects. */
   sweep(): void;
 }
@@ -40,11 +46,17 @@ const MAX_GARBAGE_LENGTH = 8 * 1024 * 1024;
 
 export function createModules(realmCode: string): Modules {
   const modules = new Map<string, ModuleIsolate>();
+  const packages = new Map<string, PackagesSource>();
   const acquire = createIsolates(realmCode);
   const checkModule = createCheckModule(acquire);
   let garbageLength = 0;
   return {
-    load: (options, code) => void modules.set(options.module, createModuleIsolate(options, code, acquire, checkModule)),
+    loadPackages: (id, code) => void packages.set(id, { id, code }),
+    unloadPackages: (id) => void packages.delete(id),
+    load(options, code) {
+      const source = { code, packages: packages.get(options.packages ?? "") };
+      modules.set(options.module, createModuleIsolate(options, source, acquire, checkModule));
+    },
     unload(module) {
       modules.get(module)?.dispose();
       modules.delete(module);
@@ -54,7 +66,7 @@ export function createModules(realmCode: string): Modules {
       for (const body of jobs.bodies) garbageLength += body.length;
       return isolate
         ? isolate.run(jobs)
-        : JSON.stringify(jobs.bodies.map(() => crashed("the module is not loaded", [])));
+        : { answers: JSON.stringify(jobs.bodies.map(() => crashed("the module is not loaded", []))) };
     },
     sweep() {
       if (garbageLength < MAX_GARBAGE_LENGTH) return;
@@ -67,7 +79,7 @@ export function createModules(realmCode: string): Modules {
 /** One version of a module in an isolate, which it gets at the first job, and again after a failure. */
 export interface ModuleIsolate {
   /** Runs synchronously on this thread. See `Modules`. */
-  run(jobs: IsolateJobs): string | undefined;
+  run(jobs: IsolateJobs): Ran | undefined;
   /** Collects the garbage of the jobs since the last time. */
   sweep(): void;
   dispose(): void;
@@ -75,7 +87,8 @@ export interface ModuleIsolate {
 
 interface OpenModule {
   home: SharedIsolate;
-  script: ivm.Script;
+  /** The packages' code, if it has any, and the module's own. */
+  scripts: ivm.Script[];
   /** The realm of all jobs; with strict isolation each job has its own. */
   shared?: RealmContext;
 }
@@ -88,7 +101,7 @@ interface RealmContext {
 
 export function createModuleIsolate(
   options: ModuleOptions,
-  code: string,
+  source: ModuleSource,
   acquire: AcquireIsolate,
   checkModule: CheckModule,
 ): ModuleIsolate {
@@ -96,25 +109,27 @@ export function createModuleIsolate(
   let hasFailed = false;
   return { run, sweep, dispose };
 
-  function run(jobs: IsolateJobs): string | undefined {
+  function run(jobs: IsolateJobs): Ran | undefined {
     // Under strict isolation a module may change its realm.
-    if (jobs.operation === "check" && !options.strict) return checkModule(options, code, jobs.timeoutMs);
+    if (jobs.operation === "check" && !options.strict) return checkModule(options, source, jobs.timeoutMs);
     const isOne = jobs.bodies.length === 1;
     let realm: RealmContext | undefined;
     try {
       // Another module may have ended the isolate.
-      if (!opened || opened.home.isolate.isDisposed) opened = openModule(options, code, acquire, hasFailed);
+      if (!opened || opened.home.isolate.isDisposed) opened = openModule(options, source, acquire, hasFailed);
       realm = opened.shared ?? createRealm(opened, options);
       if (!options.strict) opened.shared = realm;
       opened.home.isSwept = false;
-      return isOne ? runOne(realm, jobs) : runBatch(realm, jobs);
+      const answers = isOne ? runOne(realm, jobs) : runBatch(realm, jobs);
+      return answers === undefined ? undefined : { answers };
     } catch (error) {
       const hasRun = realm !== undefined && opened?.home.isolate.isDisposed === false;
       const log = hasRun && isOne ? rescueLog(realm!) : [];
       hasFailed = true;
       endIsolate();
       // Whichever of several calls failed: each is made again alone.
-      return isOne ? JSON.stringify([toFailure(error, { log, timeoutMs: jobs.timeoutMs, hasRun })]) : undefined;
+      if (!isOne) return undefined;
+      return { answers: JSON.stringify([toFailure(error, { log, timeoutMs: jobs.timeoutMs, hasRun })]) };
     } finally {
       if (options.strict && opened && realm) releaseRealm(realm);
     }
@@ -145,19 +160,42 @@ export function createModuleIsolate(
   }
 }
 
-function openModule(options: ModuleOptions, code: string, acquire: AcquireIsolate, isAlone: boolean): OpenModule {
+function openModule(
+  options: ModuleOptions,
+  { code, packages }: ModuleSource,
+  acquire: AcquireIsolate,
+  isAlone: boolean,
+): OpenModule {
   const home = acquire(options.memoryMb, isAlone || options.strict);
-  const script = home.isolate.compileScriptSync(wrap(code), { filename: BUNDLE_FILE, lineOffset: -1 });
-  return { home, script };
+  const ofPackages = packages ? [compilePackages(home, packages)] : [];
+  const own = home.isolate.compileScriptSync(wrap("define", toFactory(code)), {
+    filename: BUNDLE_FILE,
+    lineOffset: -1,
+  });
+  return { home, scripts: [...ofPackages, own] };
+}
+
+const MAX_PACKAGES = 16;
+
+/** Once for all modules of the isolate that have them. */
+function compilePackages({ isolate, packages }: SharedIsolate, { id, code }: PackagesSource): ivm.Script {
+  const known = packages.get(id);
+  if (known) return known;
+  const text = wrap("definePackages", toPackagesFactory(code));
+  const script = isolate.compileScriptSync(text, { filename: PACKAGES_FILE, lineOffset: -1 });
+  // Those of earlier versions are kept alive by their modules alone.
+  if (packages.size >= MAX_PACKAGES) packages.clear();
+  packages.set(id, script);
+  return script;
 }
 
 /** Compacting an isolate takes as long as creating a realm in it. */
 const COMPACT_EVERY = 8;
 
-function createRealm({ home, script }: OpenModule, options: ModuleOptions): RealmContext {
+function createRealm({ home, scripts }: OpenModule, options: ModuleOptions): RealmContext {
   const context = home.isolate.createContextSync();
   home.realmScript.runSync(context);
-  script.runSync(context);
+  for (const script of scripts) script.runSync(context);
   const isCompact = ++home.realms % COMPACT_EVERY === 0;
   const invoke: ivm.Reference<Invoke> = context.evalClosureSync(
     `return ${REALM_GLOBAL}.seal($0, $1, $2, $3)`,
@@ -168,8 +206,8 @@ function createRealm({ home, script }: OpenModule, options: ModuleOptions): Real
 }
 
 /** The script's value must not be a function: its context could then never be freed. */
-function wrap(code: string): string {
-  return `${REALM_GLOBAL}.define(${toFactory(code)});0`;
+function wrap(definition: "define" | "definePackages", factory: string): string {
+  return `${REALM_GLOBAL}.${definition}(${factory});0`;
 }
 
 function releaseRealm({ context, invoke }: RealmContext): void {

@@ -1,10 +1,10 @@
 import ivm from "isolated-vm";
 import { messageOf } from "../../errors.ts";
 import type { LogLine } from "../../types.ts";
-import type { Check, Factory } from "../realm/call.ts";
+import type { Check, Factory, PackagesFactory } from "../realm/call.ts";
 import { REALM_GLOBAL } from "../realm/harden.ts";
 import { describeThrown, type FailedAnswer } from "../sandbox/child-answer.ts";
-import { BUNDLE_FILE, type ModuleOptions } from "../sandbox/protocol.ts";
+import { BUNDLE_FILE, type ModuleOptions, PACKAGES, PACKAGES_FILE } from "../sandbox/protocol.ts";
 import { runHostOperation } from "./host-operations.ts";
 
 /** An isolate takes 1 MB, and each realm in it another 0.4 MB. A failure costs all modules in it their realms. */
@@ -16,6 +16,8 @@ const OTHERS_MB = 16;
 export interface SharedIsolate {
   isolate: ivm.Isolate;
   realmScript: ivm.Script;
+  /** Compiled code of packages. */
+  packages: Map<string, ivm.Script>;
   memoryMb: number;
   /** How many are in it, or will be the next time they run. */
   modules: number;
@@ -23,6 +25,25 @@ export interface SharedIsolate {
   realms: number;
   /** No job has left garbage since the last collection. */
   isSwept: boolean;
+}
+
+/** The code of packages, which is the same for many modules. */
+export interface PackagesSource {
+  id: string;
+  code: string;
+}
+
+export interface ModuleSource {
+  code: string;
+  packages: PackagesSource | undefined;
+}
+
+/** How jobs ended. */
+export interface Ran {
+  /** The `Answer`s as a JSON array. */
+  answers: string;
+  /** How long a module was evaluated. Absent: all of the time counts. */
+  ms?: number;
 }
 
 /** Finds or creates an isolate with this limit. A module that has failed gets one alone. */
@@ -34,7 +55,7 @@ export function createIsolates(realmCode: string): AcquireIsolate {
   function create(memoryMb: number, limitMb: number): SharedIsolate {
     const isolate = new ivm.Isolate({ memoryLimit: Math.max(8, limitMb), onCatastrophicError: abort });
     const realmScript = isolate.compileScriptSync(realmCode, { filename: "hookline:realm" });
-    return { isolate, realmScript, memoryMb, modules: 1, realms: 0, isSwept: true };
+    return { isolate, realmScript, packages: new Map(), memoryMb, modules: 1, realms: 0, isSwept: true };
   }
 
   return function acquire(memoryMb, alone) {
@@ -83,7 +104,7 @@ export function toFailure(error: unknown, { log, timeoutMs, hasRun }: Attempt): 
 }
 
 /** The words of isolated-vm for code that does not compile. */
-const NOT_COMPILED = new RegExp(String.raw`^(.*) \[(${BUNDLE_FILE}:\d+:\d+)\]$`);
+const NOT_COMPILED = new RegExp(String.raw`^(.*) \[((?:${BUNDLE_FILE}|${PACKAGES_FILE}):\d+:\d+)\]$`);
 
 export function crashed(reason: string, log: LogLine[]): FailedAnswer {
   return { kind: "crashed", message: `The sandbox could not run the transform: ${reason}`, log };
@@ -94,10 +115,9 @@ const MAX_CHECKS = 100;
 
 /**
  * Evaluates modules once, many in one realm: a realm takes 7 ms, and 200 modules may be checked at a start. A check gets no
- * payload and no secret, and the realm is frozen and never called, so modules can hide and leave nothing in it. Gives the
- * `Answer` as a JSON array of one. Never throws.
+ * payload and no secret, and the realm is frozen and never called, so modules can hide and leave nothing in it. Never throws.
  */
-export type CheckModule = (options: ModuleOptions, code: string, timeoutMs: number) => string;
+export type CheckModule = (options: ModuleOptions, source: ModuleSource, timeoutMs: number) => Ran;
 
 interface CheckRealm {
   home: SharedIsolate;
@@ -105,27 +125,34 @@ interface CheckRealm {
   check: ivm.Reference<Check>;
   /** How many were made in it. */
   checks: number;
+  /** Those that modules came with. */
+  packages: Map<string, ivm.Reference<PackagesFactory>>;
 }
 
 export function createCheckModule(acquire: AcquireIsolate): CheckModule {
   let realm: CheckRealm | undefined;
 
-  return function checkModule(options, code, timeoutMs) {
+  return function checkModule(options, { code, packages }, timeoutMs) {
     if (realm && (realm.home.memoryMb !== options.memoryMb || realm.checks >= MAX_CHECKS)) close();
     let hasRun = false;
     try {
       realm ??= openRealm(acquire(options.memoryMb, true));
       realm.checks++;
-      const factory = compileFactory(realm, code);
+      const ofPackages = packages && findPackages(realm, packages);
+      const factory: ivm.Reference<Factory> = compileFunction(realm, toFactory(code), BUNDLE_FILE);
       hasRun = true;
-      const answer = realm.check.applySync(undefined, [factory.derefInto(), options.export], { timeout: timeoutMs });
+      const startedAt = performance.now();
+      const answers = realm.check.applySync(undefined, [factory.derefInto(), ofPackages?.derefInto(), options.export], {
+        timeout: timeoutMs,
+      });
+      const ms = performance.now() - startedAt;
       factory.release();
-      return answer;
+      return { answers, ms };
     } catch (error) {
       hasRun &&= realm?.home.isolate.isDisposed === false;
       const failure = toFailure(error, { log: [], timeoutMs, hasRun });
       close();
-      return JSON.stringify([failure]);
+      return { answers: JSON.stringify([failure]) };
     }
   };
 
@@ -143,17 +170,36 @@ function openRealm(home: SharedIsolate): CheckRealm {
     [runHostOperation],
     { result: { reference: true } },
   );
-  return { home, context, check, checks: 0 };
+  return { home, context, check, checks: 0, packages: new Map() };
 }
 
 /** A module as a function. It adds a line at the top. */
 export function toFactory(code: string): string {
-  return `function (module, exports, globalThis, require) { "use strict";\n${code}\n}`;
+  return `function (module, exports, globalThis, require, ${PACKAGES}) { "use strict";\n${code}\n}`;
 }
 
-function compileFactory({ home, context }: CheckRealm, code: string): ivm.Reference<Factory> {
-  const script = home.isolate.compileScriptSync(`(${toFactory(code)})`, { filename: BUNDLE_FILE, lineOffset: -1 });
-  const factory: ivm.Reference<Factory> = script.runSync(context, { reference: true });
+/** The code of packages as a function. It adds a line at the top. */
+export function toPackagesFactory(code: string): string {
+  return `function (globalThis, require) { "use strict";\n${code}\nreturn ${PACKAGES};\n}`;
+}
+
+/** Each can take some megabytes of the realm. */
+const MAX_PACKAGES = 4;
+
+function findPackages(realm: CheckRealm, { id, code }: PackagesSource): ivm.Reference<PackagesFactory> {
+  const known = realm.packages.get(id);
+  if (known) return known;
+  const [oldest] = realm.packages.size < MAX_PACKAGES ? [] : realm.packages;
+  oldest?.[1].release();
+  realm.packages.delete(oldest?.[0] ?? "");
+  const made: ivm.Reference<PackagesFactory> = compileFunction(realm, toPackagesFactory(code), PACKAGES_FILE);
+  realm.packages.set(id, made);
+  return made;
+}
+
+function compileFunction<Made>({ home, context }: CheckRealm, code: string, filename: string): ivm.Reference<Made> {
+  const script = home.isolate.compileScriptSync(`(${code})`, { filename, lineOffset: -1 });
+  const made: ivm.Reference<Made> = script.runSync(context, { reference: true });
   script.release();
-  return factory;
+  return made;
 }

@@ -15,7 +15,11 @@ export type Factory = (
   exports: Exports,
   global: object,
   require: (name: unknown) => never,
+  packages: unknown,
 ) => void;
+
+/** The same for the code of its packages. */
+export type PackagesFactory = (global: object, require: (name: unknown) => never) => unknown;
 
 /** The input of a call, without the body. */
 interface CallInput extends Pick<TransformCall, "payloadIsBody" | "state"> {
@@ -33,12 +37,17 @@ type RealmOperation = "call" | "batch" | "check" | "settle" | "log" | "collect";
 
 export interface InvokeOptions extends CallGlobals {
   factory: Factory;
+  packagesFactory: PackagesFactory | undefined;
   exportName: string | undefined;
   collectGarbage: () => void;
 }
 
 /** Evaluates a module once. It gives the answer as a JSON array. */
-export type Check = (factory: Factory, exportName: string | undefined) => string;
+export type Check = (
+  factory: Factory,
+  packagesFactory: PackagesFactory | undefined,
+  exportName: string | undefined,
+) => string;
 
 export interface CallGlobals {
   clock: CallClock;
@@ -48,7 +57,7 @@ export interface CallGlobals {
 }
 
 export function createCheck(options: CallGlobals): Check {
-  return (factory, exportName) => `[${check({ ...options, factory, exportName })}]`;
+  return (factory, packagesFactory, exportName) => `[${check({ ...options, factory, packagesFactory, exportName })}]`;
 }
 
 type ModuleOptions = Omit<InvokeOptions, "collectGarbage">;
@@ -205,12 +214,12 @@ const refuseRequire = Object.freeze((name: unknown): never => {
 /** Bundles have it in place of `Error.stackTraceLimit`, which is frozen. */
 const STACK_TRACE_LIMIT = "stackTraceLimit";
 
-function loadTransform({ factory, exportName }: ModuleOptions): Transform {
+function loadTransform({ factory, packagesFactory, exportName }: ModuleOptions): Transform {
   const exports: Exports = {};
   const module: { exports: unknown } = { exports };
   // A write to the realm's own global would be visible to the next call, or throw where it is frozen.
   const scope: object = Object.create(globalThis, { [STACK_TRACE_LIMIT]: { value: 10, writable: true } });
-  factory(module, exports, scope, refuseRequire);
+  factory(module, exports, scope, refuseRequire, packagesFactory?.(scope, refuseRequire));
   const exported = toExports(module.exports);
   const names = exportName === undefined ? ["default", "transform"] : [exportName];
   const found = names.map((name) => exported[name]).find(isTransform);

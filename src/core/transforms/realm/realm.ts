@@ -3,7 +3,15 @@ import { installClock } from "./call-clock.ts";
 import { installConsole } from "./call-console.ts";
 import { installSymbols } from "./call-symbols.ts";
 import { installTimers } from "./call-timers.ts";
-import { type CallGlobals, type Check, createCheck, createInvoke, type Factory, type Invoke } from "./call.ts";
+import {
+  type CallGlobals,
+  type Check,
+  createCheck,
+  createInvoke,
+  type Factory,
+  type Invoke,
+  type PackagesFactory,
+} from "./call.ts";
 import { installDomException } from "./dom-exception.ts";
 import { installEvents } from "./event-target.ts";
 import { freezeRealm, REALM_GLOBAL, removeLeaks } from "./harden.ts";
@@ -20,6 +28,8 @@ import { installUrl } from "./url.ts";
 export interface Realm {
   /** Takes the bundle's code. */
   define(factory: Factory): void;
+  /** Takes that of its packages, before. */
+  definePackages(factory: PackagesFactory): void;
   /** Adds the globals, freezes the realm if several calls share it, collects garbage if asked, and gives the function that runs calls. */
   seal(bridge: HostBridge, exportName: string | undefined, shared: boolean, compact: boolean): Invoke;
   /** The same for a realm without calls, in which many modules are checked. */
@@ -30,16 +40,20 @@ Object.defineProperty(globalThis, REALM_GLOBAL, { value: createRealm(), configur
 
 function createRealm(): Realm {
   let factory: Factory = () => {};
+  let packagesFactory: PackagesFactory | undefined;
   const collectGarbage = takeCollector();
   return {
     define(code) {
       factory = code;
     },
+    definePackages(code) {
+      packagesFactory = code;
+    },
     seal(bridge, exportName, shared, compact) {
       const globals = installGlobals(bridge);
       if (shared) freezeRealm();
       if (compact) collectGarbage();
-      return createInvoke({ factory, exportName, ...globals, collectGarbage });
+      return createInvoke({ factory, packagesFactory, exportName, ...globals, collectGarbage });
     },
     sealForChecks(bridge) {
       const globals = installGlobals(bridge);

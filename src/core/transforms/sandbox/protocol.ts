@@ -8,17 +8,27 @@ import { type FailedAnswer, MAX_RESULT_LENGTH } from "./child-answer.ts";
 
 /** The name of a bundle in stacks. The supervisor maps positions in it back to the author's files. */
 export const BUNDLE_FILE = "hookline:transform";
+/** The same for the code of its packages. */
+export const PACKAGES_FILE = "hookline:packages";
+
+/** The variable of a bundle's code that holds its packages. Their own code begins with its declaration. */
+export const PACKAGES = "__hooklinePackages";
 
 /** Everything that an isolate is made from, except for the code. */
 export interface ModuleOptions extends Pick<TransformSpec, "memoryMb" | "export"> {
   module: string;
   strict: boolean;
+  /** The id of its packages' code; absent: it has none. */
+  packages?: string | undefined;
 }
 
 /** Supervisor to child. */
 export type Order =
   /** text: the realm's code. Always the first message. */
   | { kind: "realm" }
+  /** text: the code of packages. It comes before the modules that have them. */
+  | { kind: "loadPackages"; packages: string }
+  | { kind: "unloadPackages"; packages: string }
   /** text: the bundle's code. */
   | ({ kind: "load" } & ModuleOptions)
   | { kind: "unload"; module: string }
@@ -35,7 +45,7 @@ export type Report =
   | { kind: "ready" }
   /**
    * Answers the next `count` jobs, from `job` on. text: their `Answer`s as a JSON array, empty if they were canceled;
-   * `micros`: how long they ran.
+   * `micros`: how long they ran; for a check, how long its module was evaluated.
    */
   | { kind: "answers"; job: number; count: number; micros: number }
   /** The calls from `job` on cannot be made in a batch, so the child makes them one after the other. */

@@ -1,12 +1,12 @@
-import { SourceMap, type SourceMapPayload } from "node:module";
+import { SourceMap } from "node:module";
 import path from "node:path";
 import type { ConfigProblem } from "../../errors.ts";
 import { showLine } from "../esbuild.ts";
 import { isVirtual } from "../packages.ts";
 import type { TransformBundle } from "../runner.ts";
-import { BUNDLE_FILE } from "./protocol.ts";
+import { BUNDLE_FILE, PACKAGES_FILE } from "./protocol.ts";
 
-const FRAME = new RegExp(`^\\s*at (?:(.*?) \\()?.*?${BUNDLE_FILE}:(\\d+):(\\d+)`);
+const FRAME = new RegExp(`^\\s*at (?:(.*?) \\()?.*?(${BUNDLE_FILE}|${PACKAGES_FILE}):(\\d+):(\\d+)`);
 const MAX_FRAMES = 10;
 /** A transform can write the stack itself, and the pattern must not become slow on a long line. */
 const MAX_LINE_LENGTH = 500;
@@ -28,8 +28,7 @@ export interface Trace {
 
 /** Maps a stack of the bundle back to the author's files. Frames of packages and of the sandbox are left out. */
 export function traceStack(bundle: TransformBundle, message: string, stack: string): Trace {
-  const { map, texts } = loadSourceMap(bundle);
-  const all = toFrames(map, stack);
+  const all = toFrames(bundle, stack);
   const frames = all.filter(({ file }) => !PACKAGE.test(file)).slice(0, MAX_FRAMES);
   const top = frames[0];
   if (!top) {
@@ -37,17 +36,15 @@ export function traceStack(bundle: TransformBundle, message: string, stack: stri
     return { text: message, place: name === undefined ? {} : findImport(bundle, name) };
   }
   const { file, line, column } = top;
-  const source = texts.get(file)?.split("\n")[line - 1];
+  const text = loadSourceMaps(bundle)
+    .find(({ texts }) => texts.get(file))
+    ?.texts.get(file);
+  const source = text?.split("\n")[line - 1];
   const excerpt = source === undefined ? undefined : showLine(source, line, column);
   return {
     text: [message, ...frames.map(toLine), ...(excerpt ? ["", excerpt] : [])].join("\n"),
     place: { file: path.resolve(bundle.spec.root, file), line, column, ...(excerpt ? { excerpt } : {}) },
   };
-}
-
-/** A map of one part, or of several. */
-interface MapJson extends Partial<Pick<SourceMapPayload, "sources" | "sourcesContent">> {
-  sections?: { map: MapJson }[];
 }
 
 interface LoadedMap {
@@ -56,27 +53,29 @@ interface LoadedMap {
   texts: Map<string, string>;
 }
 
-/** Maps of bundles that have failed before: parsing a big one takes milliseconds. */
-const loaded = new WeakMap<TransformBundle, LoadedMap>();
+/** Of code that has failed before: parsing a big map takes milliseconds. */
+const loaded = new WeakMap<WithMap, LoadedMap>();
 
-function loadSourceMap(bundle: TransformBundle): LoadedMap {
-  const known = loaded.get(bundle);
+type WithMap = Pick<TransformBundle, "sourceMap">;
+
+function loadSourceMap(code: WithMap): LoadedMap {
+  const known = loaded.get(code);
   if (known) return known;
-  const payload: SourceMapPayload & MapJson = JSON.parse(bundle.sourceMap);
-  const made = { map: new SourceMap(payload), texts: new Map(readTexts(payload)) };
-  loaded.set(bundle, made);
+  const map = new SourceMap(JSON.parse(code.sourceMap));
+  const { sources, sourcesContent } = map.payload;
+  const made = { map, texts: new Map(sources.map((source, index) => [source, sourcesContent?.[index] || ""])) };
+  loaded.set(code, made);
   return made;
 }
 
-function readTexts({ sources = [], sourcesContent = [], sections = [] }: MapJson): [string, string][] {
-  // A text that the map leaves out is null.
-  const own = sources.flatMap((source, index): [string, string][] => [[source, sourcesContent[index] || ""]]);
-  return [...sections.flatMap(({ map }) => readTexts(map)), ...own.filter(([, text]) => text !== "")];
+/** Of the module's own part and of its packages, which may be linked. */
+function loadSourceMaps(bundle: TransformBundle): LoadedMap[] {
+  return [bundle, ...(bundle.part ? [bundle.part] : [])].map(loadSourceMap);
 }
 
 /** The package whose code is on top of the stack; undefined if the author's own is. */
 export function findPackage(bundle: TransformBundle, stack: string): string | undefined {
-  return PACKAGE.exec(toFrames(loadSourceMap(bundle).map, stack)[0]?.file ?? "")?.[1];
+  return PACKAGE.exec(toFrames(bundle, stack)[0]?.file ?? "")?.[1];
 }
 
 const PACKAGE = /^.*node_modules\/((?:@[^/]+\/)?[^/]+)/s;
@@ -84,7 +83,7 @@ const PACKAGE = /^.*node_modules\/((?:@[^/]+\/)?[^/]+)/s;
 /** Where one of the author's files imports a package. */
 function findImport(bundle: TransformBundle, name: string): Trace["place"] {
   const specifier = new RegExp(`["']${RegExp.escape(name)}(?:/[^"']*)?["']`);
-  for (const [source, text] of loadSourceMap(bundle).texts) {
+  for (const [source, text] of loadSourceMaps(bundle).flatMap(({ texts }) => [...texts])) {
     const lines = text.split("\n");
     const line = lines.findIndex((each) => /\bfrom\b|import|require/.test(each) && specifier.test(each));
     if (line === -1) continue;
@@ -95,18 +94,19 @@ function findImport(bundle: TransformBundle, name: string): Trace["place"] {
   return {};
 }
 
-function toFrames(map: SourceMap, stack: string): Frame[] {
+function toFrames(bundle: TransformBundle, stack: string): Frame[] {
   return stack
     .split("\n")
     .filter((line) => line.length <= MAX_LINE_LENGTH)
-    .map((line) => toFrame(map, line))
+    .map((line) => toFrame(bundle, line))
     .filter((frame) => frame !== undefined);
 }
 
-function toFrame(map: SourceMap, text: string): Frame | undefined {
-  const [, called = "", line, column] = FRAME.exec(text) ?? [];
-  if (line === undefined) return undefined;
-  const entry = map.findEntry(Number(line) - 1, Number(column) - 1);
+function toFrame(bundle: TransformBundle, text: string): Frame | undefined {
+  const [, called = "", of, line, column] = FRAME.exec(text) ?? [];
+  const code = of === PACKAGES_FILE ? bundle.part : bundle;
+  if (line === undefined || !code) return undefined;
+  const entry = loadSourceMap(code).map.findEntry(Number(line) - 1, Number(column) - 1);
   if (!("originalSource" in entry) || isVirtual(entry.originalSource)) return undefined;
   // esbuild names an anonymous default export after its file.
   const name = called.endsWith("_default") ? "" : called;

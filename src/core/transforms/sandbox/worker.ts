@@ -1,4 +1,5 @@
 import type { ChildProcessWithoutNullStreams } from "node:child_process";
+import type { PackagesCode } from "../code-cache.ts";
 import { type FailedAnswer, parseAnswers } from "./child-answer.ts";
 import { createJobClock, createMemoryGuard, type JobClock, type MemoryGuard } from "./child-usage.ts";
 import { createJobQueue, type Job, type JobQueue } from "./job.ts";
@@ -86,6 +87,8 @@ interface State {
   send: SendOrder;
   /** When each loaded module was last used; the least recently used comes first. */
   modules: Map<string, number>;
+  /** The modules that have each code of packages. */
+  packages: Map<string, Set<string>>;
   memory: MemoryGuard;
   queue: JobQueue;
   ready: boolean;
@@ -112,6 +115,7 @@ export function createWorker(options: WorkerOptions): Worker {
     options,
     send,
     modules: new Map(),
+    packages: new Map(),
     memory: createMemoryGuard(child.pid, options.asUser),
     queue: createJobQueue(),
     ready: false,
@@ -181,7 +185,8 @@ function give(state: State, jobs: Job[]): void {
   if (isNew) {
     unloadSurplus(state);
     const { memoryMb, isolation, export: exportName } = bundle.spec;
-    const options = { module, memoryMb, strict: isolation === "strict", export: exportName };
+    const packages = loadPackages(state, module, bundle.part);
+    const options = { module, memoryMb, strict: isolation === "strict", export: exportName, packages };
     state.send({ kind: "load", ...options }, bundle.code);
   }
   const id = state.queue.add(jobs, isNew ? LOADING_GRACE_MS : GRACE_MS);
@@ -191,13 +196,32 @@ function give(state: State, jobs: Job[]): void {
   state.given += jobs.length;
 }
 
+/** Gives the id of the module's packages. */
+function loadPackages({ packages, send }: State, module: string, part: PackagesCode | undefined): string | undefined {
+  if (!part) return undefined;
+  const users = packages.get(part.hash) ?? new Set();
+  if (users.size === 0) send({ kind: "loadPackages", packages: part.hash }, part.code);
+  packages.set(part.hash, users.add(module));
+  return part.hash;
+}
+
+function unloadPackages({ packages, send }: State, module: string): void {
+  for (const [id, users] of packages) {
+    if (!users.delete(module) || users.size > 0) continue;
+    packages.delete(id);
+    send({ kind: "unloadPackages", packages: id });
+  }
+}
+
 /** Unloads modules over the limit and idle ones. The newest always stays. */
-function unloadSurplus({ modules, options, send }: State): void {
+function unloadSurplus(state: State): void {
+  const { modules, options, send } = state;
   const idleSince = Date.now() - MODULE_IDLE_MS;
   for (const [module, usedAt] of modules) {
     if (usedAt >= idleSince && modules.size <= options.maxModules) return;
     modules.delete(module);
     send({ kind: "unload", module });
+    unloadPackages(state, module);
   }
 }
 
