@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
-import { runEsbuild, showLine, stopEsbuild } from "./esbuild.ts";
+import { noteProgress, runEsbuild, showLine, stopEsbuild } from "./esbuild.ts";
 
 test("the caret is under the column", () => {
   expect(showLine("a.b.c", 12, 3)).toBe("  12 | a.b.c\n     |   ^");
@@ -32,6 +32,15 @@ describe("a build that does not end", () => {
     expect(result).toBeUndefined();
     expect(errors[0]?.text).toContain("took longer than 0.3 s");
     expect((await runEsbuild({ entryPoints: [good], outdir: folder })).errors).toEqual([]);
+  });
+
+  test("gets more time as long as it gets files, and not without end", async () => {
+    const timer = setInterval(noteProgress, 10);
+    const startedAt = performance.now();
+    const { errors } = await runEsbuild({ entryPoints: [pipe], outdir: folder }, 200);
+    clearInterval(timer);
+    expect(errors[0]?.text).toContain("took longer than 0.2 s");
+    expect(performance.now() - startedAt).toBeGreaterThan(2 * 200);
   });
 
   test("is stopped with all others when nobody waits for it any more", async () => {

@@ -33,8 +33,10 @@ const esbuild = loadAtFirstUse<typeof Esbuild>("esbuild");
 
 const IDLE_MS = 3000;
 
-/** Far more than the largest build takes on a busy machine. */
-const BUILD_TIMEOUT_MS = 20_000;
+/** How long a build may get no other file: on a busy machine, a large one takes far longer as a whole. */
+const STEP_TIMEOUT_MS = 20_000;
+/** How many times as long it may take as a whole. */
+const MAX_STEPS = 6;
 
 /** Each build uses all processors. More at once take longer together, and far more memory. */
 const MAX_BUILDS = 2;
@@ -52,7 +54,14 @@ export type BuildError = Pick<Message, "text" | "location"> & Partial<Pick<Messa
 
 export type Outcome<Result> = { result: Result; errors: [] } | { result: undefined; errors: BuildError[] };
 
-/** Builds in memory, a few at a time. The time limit begins with the build. */
+let progressAt = 0;
+
+/** A build has got a file. */
+export function noteProgress(): void {
+  progressAt = performance.now();
+}
+
+/** Builds in memory, a few at a time. The time limit begins with the build, and again with each file of one. */
 export async function runEsbuild(
   options: BuildOptions,
   timeoutMs?: number,
@@ -118,10 +127,17 @@ export async function readModuleKind(contents: string, loader: Loader): Promise<
  * Between builds esbuild keeps a process alive, which is stopped after a while without builds. A build that does not end
  * within its time is stopped with that process, and so are others that run at the same time.
  */
-async function run<Result>(start: () => Promise<Result>, timeoutMs = BUILD_TIMEOUT_MS): Promise<Outcome<Result>> {
+async function run<Result>(start: () => Promise<Result>, timeoutMs = STEP_TIMEOUT_MS): Promise<Outcome<Result>> {
   running++;
   clearTimeout(idleTimer);
-  const timer = setTimeout(stopEsbuild, timeoutMs, `it took longer than ${timeoutMs / 1000} s`);
+  const startedAt = performance.now();
+  let timer = setTimeout(limit, timeoutMs);
+  function limit(): void {
+    const now = performance.now();
+    const end = Math.min(Math.max(startedAt, progressAt) + timeoutMs, startedAt + MAX_STEPS * timeoutMs);
+    if (end > now) timer = setTimeout(limit, end - now);
+    else stopEsbuild(`a step of it took longer than ${timeoutMs / 1000} s`);
+  }
   try {
     const result = await untilAborted(startSafely(start), stopped.signal);
     return { result, errors: [] };

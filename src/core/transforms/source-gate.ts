@@ -6,6 +6,7 @@ import { isInstalled, orElse, parentsOf, readRegularFile } from "../shared/syste
 import { refuseWalks } from "./dynamic-imports.ts";
 import {
   type CommonOptions,
+  noteProgress,
   type OnLoadArgs,
   type OnResolveArgs,
   type OnResolveResult,
@@ -80,6 +81,7 @@ export function createSourceGate({
       });
 
       build.onLoad({ filter: /.*/, namespace: "file" }, async (args) => {
+        noteProgress();
         if (!isAllowedWith(args)) return refuse(`A transform may have no import attributes but type: "json", of JSON.`);
         const folderProblem = manifests.checkFolder(path.dirname(args.path));
         if (folderProblem === undefined && manifests.isExcluded(args.path)) return { contents: "module.exports = {};" };

@@ -484,45 +484,48 @@ test.each([
   await expect(result).rejects.toMatchObject({ kind: "bad_result", message: expect.stringContaining(message) });
 });
 
-describe.each(["request", "strict"] as const)("modules that have one text of a package, with isolation %s", (isolation) => {
-  /** Leaves marks wherever a package has something to keep. */
-  const ATTACK = `import held, { Held, list, add, tag } from "held";
+describe.each(["request", "strict"] as const)(
+  "modules that have one text of a package, with isolation %s",
+  (isolation) => {
+    /** Leaves marks wherever a package has something to keep. */
+    const ATTACK = `import held, { Held, list, add, tag } from "held";
     const attempts = [() => (Held.prototype.mark = 1), () => (held.mark = 1), () => add("mark"), () => (list.mark = 1),
       () => (tag().mark = 1), () => Object.assign(Function.prototype, { mark: 1 }), () => (Object.prototype.mark = 1),
       () => Object.defineProperty(Array.prototype, "mark", { value: 1 }), () => (globalThis.mark = 1),
       () => (Object.getPrototypeOf(held).mark = 1), () => new Held().keep("mark")];`;
-  const LOOK = `import held, { Held, list, all, tag } from "held";
+    const LOOK = `import held, { Held, list, all, tag } from "held";
     const look = () => [Held.prototype.mark, held.mark, all(), list.mark, tag().mark, (() => {}).mark, {}.mark, [].mark,
       typeof mark, Object.getPrototypeOf(held).mark, new Held().kept()];`;
 
-  test("a call sees nothing of another call, nor of another mapping, nor of a check", async () => {
-    const place = path.join(folder.root, "node_modules/held");
-    mkdirSync(place, { recursive: true });
-    writeFileSync(path.join(place, "package.json"), '{ "name": "held", "main": "main.js", "type": "module" }');
-    const code = `const kept = new Map();
+    test("a call sees nothing of another call, nor of another mapping, nor of a check", async () => {
+      const place = path.join(folder.root, "node_modules/held");
+      mkdirSync(place, { recursive: true });
+      writeFileSync(path.join(place, "package.json"), '{ "name": "held", "main": "main.js", "type": "module" }');
+      const code = `const kept = new Map();
       export const list = [];
       export const add = (one) => void list.push(one);
       export const all = () => [...list];
       export const tag = (strings = ((s) => s)\`a\`) => (kept.get(strings) ?? kept.set(strings, {}).get(strings));
       export class Held { static #kept = []; keep(one) { Held.#kept.push(one); } kept() { return [...Held.#kept]; } }
       export default { own: {} };`;
-    writeFileSync(path.join(place, "main.js"), code);
-    const attacks = `${ATTACK} for (const attempt of attempts) try { attempt() } catch {};`;
-    const codes = [
-      `${attacks} export default () => { for (const attempt of attempts) try { attempt() } catch {}; return "done" }`,
-      `${LOOK} export default () => look()`,
-      `${attacks} import { all } from "held"; let calls = 0; export default () => ++calls + all().length`,
-    ];
-    const [attack, look, both] = await Promise.all(codes.map((each) => folder.bundle(each, { isolation })));
-    const found = { clean: [] as unknown[], calls: [] as unknown[] };
-    for (let round = 0; round < 2; round++) {
-      expect(await runner.check(attack!)).toEqual([]);
-      expect(await runner.check(look!)).toEqual([]);
-      expect((await runner.run(attack!, toInput({}))).value).toBe("done");
-      found.clean.push((await runner.run(look!, toInput({}))).value);
-      found.calls.push((await runner.run(both!, toInput({}))).value);
-    }
-    const clean = [null, null, [], null, null, null, null, null, "undefined", null, []];
-    expect(found).toEqual({ clean: [clean, clean], calls: [2, 2] });
-  });
-});
+      writeFileSync(path.join(place, "main.js"), code);
+      const attacks = `${ATTACK} for (const attempt of attempts) try { attempt() } catch {};`;
+      const codes = [
+        `${attacks} export default () => { for (const attempt of attempts) try { attempt() } catch {}; return "done" }`,
+        `${LOOK} export default () => look()`,
+        `${attacks} import { all } from "held"; let calls = 0; export default () => ++calls + all().length`,
+      ];
+      const [attack, look, both] = await Promise.all(codes.map((each) => folder.bundle(each, { isolation })));
+      const found = { clean: [] as unknown[], calls: [] as unknown[] };
+      for (let round = 0; round < 2; round++) {
+        expect(await runner.check(attack!)).toEqual([]);
+        expect(await runner.check(look!)).toEqual([]);
+        expect((await runner.run(attack!, toInput({}))).value).toBe("done");
+        found.clean.push((await runner.run(look!, toInput({}))).value);
+        found.calls.push((await runner.run(both!, toInput({}))).value);
+      }
+      const clean = [null, null, [], null, null, null, null, null, "undefined", null, []];
+      expect(found).toEqual({ clean: [clean, clean], calls: [2, 2] });
+    });
+  },
+);
