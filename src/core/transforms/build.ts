@@ -36,7 +36,7 @@ export interface Built {
   packages: PackageSize[];
   /** Files and folders that decide what is in it. */
   uses: string[];
-  /** It uses an export that a package does not have. */
+  /** A package lacks an export that it uses. */
   isIncomplete: boolean;
   /** Files with a stub that run before any of the author's, in their order. */
   first: string[];

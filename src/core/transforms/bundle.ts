@@ -82,7 +82,7 @@ async function bundleTogether(requests: BundleRequest[]): Promise<Bundled[]> {
   const own = outcomes.flatMap(({ built }) => built ?? []);
   if (own.length === requests.length) {
     const parts = await joinPackages(own, { boundary, options, cache, stubs });
-    return Promise.all(parts.map((joined, index) => joined ?? bundleWhole(requests[index]!)));
+    return Promise.all(parts.map(async (joined, index) => joined ?? bundleWhole(requests[index]!)));
   }
   // Which of several modules an error belongs to is not known, and which package it is about is not either.
   const each = requests.length > 1 ? bundleAlone : stubs.size > 0 ? bundleWhole : undefined;

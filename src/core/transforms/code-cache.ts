@@ -22,7 +22,7 @@ export interface CompiledCode {
   part?: PackagesCode | undefined;
 }
 
-/** What a list of packages was compiled to: one script, for all modules that use the same of them. */
+/** The code of a list of packages: one script, for all modules that use the same of them. */
 export type PackagesCode = Omit<CompiledCode, "part">;
 
 export interface PackageSize {

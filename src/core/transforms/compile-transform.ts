@@ -3,7 +3,7 @@ import path from "node:path";
 import type { ConfigProblem } from "../errors.ts";
 import { cutText } from "../shared/text/text.ts";
 import { type Bundled, bundle, type Output } from "./bundle.ts";
-import { type CodeCache, type CompiledCode, type PackagesCode, sumSizes } from "./code-cache.ts";
+import { type CodeCache, type CompiledCode, sumSizes } from "./code-cache.ts";
 import { type BuildError, type CommonOptions, showLine, transformText } from "./esbuild.ts";
 import { packText } from "./packed-text.ts";
 import type { CompileResult, TransformSpec } from "./runner.ts";

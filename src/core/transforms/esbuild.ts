@@ -85,7 +85,7 @@ export function transformText(text: string, options: TransformOptions): Promise<
   return run(() => esbuild().transform(text, { ...options, logLevel: "silent" }));
 }
 
-/** What a module's own text says of its exports. */
+/** The exports of a module, as far as its own text says. */
 export interface ModuleKind {
   /** undefined: it neither imports nor exports. */
   format: "esm" | "cjs" | undefined;

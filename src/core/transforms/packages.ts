@@ -6,10 +6,10 @@ import { PACKAGES } from "./sandbox/protocol.ts";
 import { isCode, isInside, toLoader } from "./source-boundary.ts";
 
 // A module and its packages are built apart: the packages are the same in many modules, and after most saves. A build of
-// modules has a stub in place of each file of a package that they import, which is a module of the same kind. From what is left
-// of it in the code, the packages' own build learns what has to be exported: an object of functions, one for each stub.
+// modules has a stub in place of each file of a package that they import, which is a module of the same kind. The code that
+// comes of it shows what has to be exported by the packages' own build: an object of functions, one for each stub.
 
-/** What a stub imports: the exports but the default, and the default, as `value`. */
+/** Imports of a stub: the exports but the default, and the default, as `value`. */
 const EXPORTS = "hookline:package/";
 const DEFAULT = "hookline:default/";
 
@@ -60,7 +60,7 @@ export interface UsedFile extends Stub {
   names: string[] | undefined;
 }
 
-/** What esbuild makes of the imports of stubs. */
+/** Imports of stubs as esbuild writes them. */
 const REQUIRE = new RegExp(String.raw`require\("(${EXPORTS}|${DEFAULT})(\w+)"\)`, "g");
 
 /** Gives what a module's code uses of packages, and the code with calls in place of its stubs' imports. */
@@ -118,7 +118,7 @@ export interface PackageList {
 }
 
 /**
- * Those of `first` are evaluated at once, one after the other; the others when their module reaches their import, since code
+ * Files of `first` are evaluated at once, one after the other; the others when their module reaches their import, since code
  * of the author comes before them. Evaluated at once, code is smaller and faster.
  */
 export function writeList(used: UsedFile[], first: readonly string[], root: string): PackageList {

@@ -183,7 +183,7 @@ function compilePackages({ isolate, packages }: SharedIsolate, { id, code }: Pac
   if (known) return known;
   const text = wrap("definePackages", toPackagesFactory(code));
   const script = isolate.compileScriptSync(text, { filename: PACKAGES_FILE, lineOffset: -1 });
-  // Those of earlier versions are kept alive by their modules alone.
+  // Modules keep what they still use of earlier versions.
   if (packages.size >= MAX_PACKAGES) packages.clear();
   packages.set(id, script);
   return script;

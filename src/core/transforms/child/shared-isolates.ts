@@ -125,7 +125,7 @@ interface CheckRealm {
   check: ivm.Reference<Check>;
   /** How many were made in it. */
   checks: number;
-  /** Those that modules came with. */
+  /** Code that modules came with, the oldest first. */
   packages: Map<string, ivm.Reference<PackagesFactory>>;
 }
 

@@ -11,11 +11,13 @@ type Exports = Record<string, unknown>;
 
 /** A bundle's code, wrapped so that each evaluation has its own variables and its own `globalThis`. */
 export type Factory = (
-  module: { exports: unknown },
-  exports: Exports,
-  global: object,
-  require: (name: unknown) => never,
-  packages: unknown,
+  ...scope: [
+    module: { exports: unknown },
+    exports: Exports,
+    global: object,
+    require: (name: unknown) => never,
+    packages: unknown,
+  ]
 ) => void;
 
 /** The same for the code of its packages. */

@@ -49,11 +49,11 @@ export function traceStack(bundle: TransformBundle, message: string, stack: stri
 
 interface LoadedMap {
   map: SourceMap;
-  /** Of the author's files, by their names. */
+  /** Texts of the author's files, by their names. */
   texts: Map<string, string>;
 }
 
-/** Of code that has failed before: parsing a big map takes milliseconds. */
+/** Maps of code that has failed before: parsing a big map takes milliseconds. */
 const loaded = new WeakMap<WithMap, LoadedMap>();
 
 type WithMap = Pick<TransformBundle, "sourceMap">;
@@ -68,7 +68,7 @@ function loadSourceMap(code: WithMap): LoadedMap {
   return made;
 }
 
-/** Of the module's own part and of its packages, which may be linked. */
+/** Maps of the module's own part and of its packages, which may be linked. */
 function loadSourceMaps(bundle: TransformBundle): LoadedMap[] {
   return [bundle, ...(bundle.part ? [bundle.part] : [])].map(loadSourceMap);
 }
