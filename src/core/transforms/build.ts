@@ -4,7 +4,7 @@ import { findManifests, listManifests } from "../shared/system/packages.ts";
 import { withoutPrefix } from "./built-ins.ts";
 import { type PackageSize, sumSizes } from "./code-cache.ts";
 import { type BuildError, type CommonOptions, type Message, type Metafile, runEsbuild } from "./esbuild.ts";
-import { isVirtual, type Stub, VIRTUAL } from "./packages.ts";
+import { isVirtual, type Stub, VIRTUAL } from "./package-stubs.ts";
 import { type SourceBoundary, toOwner } from "./source-boundary.ts";
 import { createSourceGate, type LeftOut } from "./source-gate.ts";
 import { explainErrors, findMissing, listMissingManifests, unresolvedOf } from "./unresolved.ts";

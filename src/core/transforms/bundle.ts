@@ -4,7 +4,7 @@ import { build, type BuildEntry, type BuildOutcome, type Built } from "./build.t
 import { type CodeCache, createCodeCache, type PackagesCode } from "./code-cache.ts";
 import type { BuildError, CommonOptions } from "./esbuild.ts";
 import { packSharedText, packText } from "./packed-text.ts";
-import { findUsedFiles, type PackageList, type Stub, writeList } from "./packages.ts";
+import { findUsedFiles, type PackageList, type Stub, writeList } from "./package-stubs.ts";
 import { PACKAGES } from "./sandbox/protocol.ts";
 import { isInside, type SourceBoundary } from "./source-boundary.ts";
 

@@ -15,7 +15,7 @@ import {
   transformText,
 } from "./esbuild.ts";
 import { findGlobalModule, isOnNpm, withoutPrefix } from "./built-ins.ts";
-import { isOfPackage, isOfStub, type Stub, VIRTUAL, writeStub } from "./packages.ts";
+import { isOfPackage, isOfStub, type Stub, VIRTUAL, writeStub } from "./package-stubs.ts";
 import {
   checkRegular,
   exists,

@@ -2,7 +2,7 @@ import { SourceMap } from "node:module";
 import path from "node:path";
 import type { ConfigProblem } from "../../errors.ts";
 import { showLine } from "../esbuild.ts";
-import { isVirtual } from "../packages.ts";
+import { isVirtual } from "../package-stubs.ts";
 import type { TransformBundle } from "../runner.ts";
 import { BUNDLE_FILE, PACKAGES_FILE } from "./protocol.ts";
 
