@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn, setImmediate as nextStep } from "node:timers/promises";
-import { expect, onTestFinished, test, vi } from "vitest";
-import { type BurstQueue, createBodyBudget, createBurstQueue, type Upload } from "./overload.ts";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { type BurstQueue, createBacklogGuard, createBodyBudget, createBurstQueue, type Upload } from "./overload.ts";
 
 const KILOBYTE = 1000;
 
@@ -139,4 +139,43 @@ test("while a burst of connections comes, they are accepted first", async () => 
   send("honest", 1);
   await expect.poll(() => begun.length).toBe(201);
   expect(begun.indexOf("honest")).toBeLessThan(begun.length - 1);
+});
+
+const A = "auth:a secret";
+const B = "auth:b secret";
+
+describe("of ten runs that may wait", () => {
+  const guard = async (waiting: Record<string, number>) => {
+    const pendingRuns = Object.values(waiting).reduce((sum, count) => sum + count, 0);
+    const journal = {
+      stats: async () => ({ events: 0, pendingRuns, pendingDeliveries: 0, pendingSystemEvents: 0 }),
+      countSenders: async () => new Map(Object.entries(waiting)),
+    };
+    const backlog = createBacklogGuard(journal, () => 10);
+    // The first request lets them be counted.
+    backlog.requireRoom(A);
+    await nextStep();
+    return backlog;
+  };
+
+  test.each([
+    ["a sender alone takes all", { [A]: 9 }, A, true],
+    ["nobody takes more", { [A]: 10 }, B, false],
+    ["a sender beside others takes less than what is left", { [A]: 5, [B]: 1 }, A, false],
+    ["a sender with less takes more", { [A]: 5, [B]: 1 }, B, true],
+    ["all tokens are one sender", { token: 5, [A]: 1 }, "token:ci", false],
+    ["the service's own requests take what is left", { [A]: 8, [B]: 1 }, undefined, true],
+    ["up to half, everybody takes what is there", { [A]: 4, [B]: 1 }, A, true],
+  ])("%s", async (_what, waiting, credential, expected) => {
+    expect((await guard(waiting)).hasRoom(credential)).toBe(expected);
+  });
+
+  test("what was accepted since the last count counts, and a refusal says whose runs are too many", async () => {
+    const backlog = await guard({ [A]: 2, [B]: 4 });
+    backlog.requireRoom(A);
+    backlog.add(A, 1);
+    expect(() => backlog.requireRoom(A)).toThrow("Too many runs of this sender are waiting.");
+    backlog.add(B, 3);
+    expect(() => backlog.requireRoom(A)).toThrow("Too many runs are waiting.");
+  });
 });
