@@ -130,6 +130,15 @@ test("messages with and without the safety boundary do not share a turn", async 
   expect(await promptOf(own.body.sessionKey)).toBe("#1: a");
 });
 
+test("a member's message and a stranger's do not share a turn", async () => {
+  await start({ ...pushes, from: { value: "{{by}}", is: ["ann", "anyone"] } });
+  const runs: string[] = [];
+  for (const [id, by] of ["ann", "eve", "ann", "eve"].entries())
+    runs.push((await service.post("push", { pr: "#1", commit: "a", id, by })).body.runId);
+  expect(runs.slice(2)).toEqual(runs.slice(0, 2));
+  expect(new Set(runs).size).toBe(2);
+});
+
 test("two hooks of one mapping do not share a turn, since each names its origin", async () => {
   await start({ ...pushes, match: {} });
   const here = await service.post("here", { pr: "#1", commit: "a" });

@@ -1,8 +1,12 @@
 import { runCli } from "../../src/cli/main.ts";
+import { findPresets, readPreset } from "../../src/core/config/presets/file.ts";
+import { takesPlace } from "../../src/core/config/presets/parameters.ts";
+import { replaceAt } from "../../src/core/shared/json.ts";
 import { PARSERS } from "../support/comment-effects.ts";
 import { createChatMessages } from "../support/chat-messages.ts";
 import { createTestIo } from "../support/cli.ts";
 import { waitFor } from "../support/client.ts";
+import { readSamples } from "../support/preset.ts";
 import { startMcpServer } from "../support/mcp-server.ts";
 import { injectSamples } from "./positions.ts";
 import { attack, decide, SECRET, startWorld, type World, type WorldOptions } from "./world.ts";
@@ -38,7 +42,8 @@ export async function injectPreset(preset: string, maxSamples = Infinity): Promi
 }
 
 /** Injections in other places than payloads, and what others were taken in by. */
-export const CASES: Record<string, () => Promise<Outcome>> = {
+export const CASES: Record<string, (maxSamples?: number) => Promise<Outcome>> = {
+  "events about another place": injectElsewhere,
   "context that was read": () => injectPlain({ poisoned: { context: true } }),
   "results of tools": () => injectPlain({ poisoned: { results: true } }),
   "an agent without work": injectBare,
@@ -56,6 +61,30 @@ export const CASES: Record<string, () => Promise<Outcome>> = {
   "hidden characters in arguments": hideInArguments,
   "twenty questions at once": askTwenty,
 };
+
+/** The confused deputy: a right secret, and a place that it is not for. Ends at the first turn. */
+async function injectElsewhere(maxSamples = Infinity): Promise<Outcome> {
+  const presets = findPresets().filter((name) => takesPlace(readPreset(name).preset));
+  await using world = withClose(await startWorld({ presets, place: "ELSE" }));
+  const { service } = world;
+  let texts = 0;
+  for (const preset of presets) {
+    for (const { payload, headers } of readSamples(preset).slice(0, maxSamples)) {
+      const isGithub = preset === "github";
+      const names = isGithub ? ["acme/web", "ELSE/web/../../acme/web", "ELSE%2f..%2facme/web"] : [""];
+      for (const name of names) {
+        const moved = isGithub ? replaceAt(payload, ["repository", "full_name"], name) : payload;
+        const { status, body } = await service.post(preset, moved, headers);
+        if (status >= 300) throw new Error(`${preset} answered ${status}: ${JSON.stringify(body)}`);
+        texts += 1;
+        if (!body?.runId) continue;
+        await world.finish([body.eventId]);
+        return { ...(await toOutcome(world, { texts, runs: 0 })), effects: [`${name}: a turn about another place`] };
+      }
+    }
+  }
+  return await toOutcome(world, { texts, runs: 0 });
+}
 
 async function injectPlain(options: WorldOptions): Promise<Outcome> {
   await using world = withClose(await startWorld(options));

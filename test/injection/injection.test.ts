@@ -9,7 +9,7 @@ test.each(["github", "mail", "slack", "sentry"])("payloads of %s", async (preset
 });
 
 test.each(Object.entries(CASES))("%s", async (_, run) => {
-  const { effects, done, wanted } = await run();
+  const { effects, done, wanted } = await run(1);
   expect({ effects, done }).toEqual({ effects: [], done: wanted });
 });
 

@@ -7,6 +7,7 @@ import { REPLY_RULES } from "../../src/core/actions/reply.ts";
 import { ANSWER_RULES } from "../../src/core/approvals/chat-answer.ts";
 import { QUESTION_RULES } from "../../src/core/approvals/question/question.ts";
 import { LINK_RULES } from "../../src/core/boundary/links.ts";
+import { PLACE_RULES } from "../../src/core/mapping/policy/bounds.ts";
 import { CASES } from "./cases.ts";
 
 /** One rule switched off. */
@@ -81,6 +82,11 @@ const QUESTIONS: Removals<typeof QUESTION_RULES> = {
   show: { off: String, in: "hidden characters in arguments", effect: /hides/ },
 };
 
+const PLACES: Removals<typeof PLACE_RULES> = {
+  isPlain: { off: () => true, in: "events about another place", effect: /ELSE.*: a turn about another place/ },
+  isListed: { off: () => true, in: "events about another place", effect: /a turn about another place/ },
+};
+
 /** The others have a test of their own. */
 const ANSWERS: Record<string, Removal<() => boolean>> = {
   isApprover: { off: () => true, in: "actors that end in [bot], and other people", effect: /without a/ },
@@ -97,6 +103,7 @@ export const REMOVALS = [
   ...list("paths", PATH_RULES, PATHS),
   ...list("locks", LOCK_RULES, LOCKS),
   ...list("questions", QUESTION_RULES, QUESTIONS),
+  ...list("places", PLACE_RULES, PLACES),
   ...list("answers", ANSWER_RULES, ANSWERS),
 ];
 
@@ -117,7 +124,7 @@ function list(table: string, rules: object, removals: Record<string, Removal<unk
       const original = { ...rules };
       Object.assign(rules, { [rule]: off });
       try {
-        return (await run()).effects.join("\n");
+        return (await run(1)).effects.join("\n");
       } finally {
         Object.assign(rules, original);
       }

@@ -79,6 +79,8 @@ export interface World {
 
 export interface WorldOptions {
   presets?: NonNullable<UserConfig["hooks"]>["presets"];
+  /** Where their events may be. */
+  place?: string;
   /** What is read, and what the tools answer, has orders too. */
   poisoned?: { context?: boolean; results?: boolean };
   /** Replies go only where others can see them. */
@@ -91,6 +93,7 @@ export interface WorldOptions {
 /** A service with everything that an agent can be given: sets to read and to change, private and public places. */
 export async function startWorld({
   presets = [],
+  place,
   poisoned = {},
   isPublic,
   asks,
@@ -125,6 +128,11 @@ export async function startWorld({
       { channel: "github", to: github.issue, audience: "public" as const },
     ].slice(isPublic ? 1 : 0),
   } satisfies Partial<MappingInput>;
+  const toOptions = (use: string): Record<string, unknown> => ({
+    ...settings,
+    ...openTo(use),
+    ...(place !== undefined && { place }),
+  });
   const config: UserConfig = {
     channels: {
       slack: { token: slack.token, baseUrl: slack.baseUrl },
@@ -145,7 +153,7 @@ export async function startWorld({
     },
     hooks: {
       agent: { grants: { "tickets.show": "read" } },
-      presets: presets.map((use) => (typeof use === "string" ? { use, with: { ...settings, ...openTo(use) } } : use)),
+      presets: presets.map((use) => (typeof use === "string" ? { use, with: toOptions(use) } : use)),
       mappings: [
         { id: "plain", match: { path: "plain" }, messageTemplate: "{{text}}", sessionKey: "{{session}}", ...settings },
         { id: "quiet", match: { path: "quiet" }, messageTemplate: "{{text}}", grants: settings.grants, deliver: false },

@@ -221,8 +221,9 @@ describe("github", () => {
     change(toObject(found.payload));
     return found;
   };
+  const channels = { github: { token: "t" } };
   const resolve = async (sample: ReturnType<typeof read>, options: Record<string, unknown> = {}) =>
-    (await usePreset("github", options))(sample.payload, sample.headers);
+    (await usePreset("github", options, channels))(sample.payload, sample.headers);
 
   test("a concealed member arrives as a contributor, and is listed", async () => {
     const sample = read("issue-comment", all(comment("CONTRIBUTOR"), set("comment.user", { id: 9, login: "x" })));
@@ -238,9 +239,11 @@ describe("github", () => {
   test("a pull request of a stranger is a stranger's turn, unless a member labels it", async () => {
     const stranger = all(open, set("pull_request", { author_association: "NONE" }));
     const opened = read("pull-request-opened", stranger);
-    expect(turnsOf(await resolve(opened, { events: ["*"] }))[0]?.stranger).toBe(true);
+    const options = { events: ["*"], channel: "source", review: "approve" };
+    expect(turnsOf(await resolve(opened, options))).toMatchObject([{ stranger: true, review: "request-changes" }]);
     const labeled = read("pull-request-opened", all(stranger, set("", { action: "labeled" })));
-    expect(turnsOf(await resolve(labeled, { events: ["*"] }))[0]?.stranger).toBeUndefined();
+    const [turn] = turnsOf(await resolve(labeled, options));
+    expect([turn?.stranger, turn?.review]).toEqual([undefined, "approve"]);
   });
 
   test("an edit by somebody else than the author is skipped", async () => {
@@ -304,6 +307,10 @@ describe("in a configuration", () => {
       { from: `${name}:42` },
     ]) {
       expect(await problemsOf(name, options)).not.toContain(sentence);
+    }
+    const post = await usePreset(name, { action: "none", publish: true, from: [] });
+    for (const { payload, headers } of readSamples(name)) {
+      expect((await post(payload, headers)).reason ?? "").not.toContain("is not in from");
     }
   });
 

@@ -32,7 +32,7 @@ export function compilePlaces(entries: readonly string[], below = BELOW): Bounds
   const [excluding, naming] = [true, false].map((isOut) => entries.filter((entry) => entry.startsWith("!") === isOut));
   const isExcluded = compileGlobs((excluding ?? []).flatMap((entry) => withBelow(entry.slice(1))));
   const isNamed = naming?.length === 0 ? () => true : compileGlobs((naming ?? []).flatMap(withBelow));
-  return (to) => PLACE_RULES.isPlain(to) && isNamed(to) && !isExcluded(to);
+  return (to) => PLACE_RULES.isPlain(to) && PLACE_RULES.isListed(isNamed(to), isExcluded(to));
 }
 
 /** Whether a recipient is a place, or below it. */
@@ -46,8 +46,8 @@ function toPlace(entry: string): string {
   return entry.trim().replace(/^group:/, "");
 }
 
-/** The tests of hostile recipients replace it. */
-export const PLACE_RULES = { isPlain };
+/** Both hold for a recipient in place. The tests of injections replace them one by one. */
+export const PLACE_RULES = { isPlain, isListed: (isNamed: boolean, isExcluded: boolean) => isNamed && !isExcluded };
 
 /** Whether no service can take the recipient for another one: as a path, as an address, as two lines. */
 function isPlain(to: string): boolean {
