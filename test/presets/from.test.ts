@@ -179,6 +179,13 @@ const PEOPLE: [preset: string, sample: string, who: string, change: Change, runs
   ["linear", "comment-create", "of the workspace", asNow, true],
   ["linear", "comment-create", "an external user", set("data", { externalUser: { id: "e1", name: "Eve" } }), false],
   ["notion", "comment-created", "a person", asNow, true],
+  [
+    "gitea",
+    "issue-comment",
+    "in a repository that says nothing",
+    (one) => void delete at(one, "repository")["private"],
+    false,
+  ],
   ["azuredevops", "comment", "of the organization", asNow, true],
   ["sentry", "comment", "of the organization", asNow, true],
   ["pagerduty", "note", "of the account", asNow, true],
@@ -213,6 +220,45 @@ test.each(PEOPLE)("%s %s: somebody %s", async (...row) => {
   expect({ turns: turnsOf(resolution).length, reason: resolution.reason }).toEqual(
     runs ? { turns: 1, reason: undefined } : { turns: 0, reason: expect.stringMatching(/ is not in from: member$/) },
   );
+});
+
+/** Samples of a person that become those of a bot, of each preset that tells bots from people. */
+const BOTS: [preset: string, sample: string, change: Change][] = [
+  ["azuredevops", "comment", set("resource.comment.author", { displayName: "Shop Build Service (acme)" })],
+  ["bitbucket", "issue-comment", set("actor", { type: "app_user" })],
+  ["discord", "direct-message", all(set("d.author", { bot: true }), set("event.data.author", { bot: true }))],
+  ["gitea", "issue-comment", set("sender", { login: "renovate-bot" })],
+  ["github", "issue-comment", set("sender", { type: "Bot" })],
+  ["gitlab", "issue-comment", set("user", { username: "project_12_bot_3f" })],
+  ["googlechat", "mention", all(set("message.sender", { type: "BOT" }), set("user", { type: "BOT" }))],
+  ["intercom", "bot-replied", asNow],
+  [
+    "jira",
+    "comment-created",
+    all(set("comment.author", { accountType: "app" }), set("comment.updateAuthor", { accountType: "app" })),
+  ],
+  ["linear", "comment-create", set("actor", { type: "integration" })],
+  ["notion", "comment-created", set("authors.0", { type: "bot" })],
+  ["notion", "comment-created", set("authors.0", { type: "agent" })],
+  ["sentry", "comment", set("actor", { type: "application" })],
+  ["slack", "mention", set("event", { bot_id: "B01" })],
+  ["teams", "mention", set("from", { role: "bot" })],
+  ["telegram", "direct-message", set("message.from", { is_bot: true })],
+];
+
+test.each(BOTS)("%s %s: a bot starts nothing, unless from names it", async (name, sample, change) => {
+  const { payload, headers } = readSamples(name).find((one) => one.name === sample)!;
+  change(toObject(payload));
+  const turnsWith = async (options: object): Promise<Turn[]> =>
+    turnsOf(await (await usePreset(name, options))(payload, headers));
+  expect(await turnsWith({ from: "anyone" })).toEqual([]);
+  const [turn] = await turnsWith({ from: "anyone", ignore: { bots: false } });
+  expect(await turnsWith({ from: turn?.author?.id })).toMatchObject([{ author: turn?.author }]);
+});
+
+test("each preset that tells bots from people has a row", () => {
+  const telling = withFrom.filter((name) => "bots" in (readPreset(name).preset.ignore ?? {}));
+  expect([...new Set(BOTS.map(([name]) => name))]).toEqual(telling);
 });
 
 describe("github", () => {
