@@ -16,7 +16,7 @@ interface InferFlags extends ServiceFlags {
 }
 
 export function addInfer(program: Command, io: CliIo): void {
-  addServiceOptions(program.command("infer").alias("learn"), "print one JSON object: hook, events, names, type, schema")
+  addServiceOptions(program.command("infer"), "print one JSON object: hook, events, names, type, schema")
     .description("Infer the type and the JSON Schema of a hook's payloads from stored events that were not refused.")
     .argument("<hook>", "name of the hook")
     .addOption(createSince("only events received since then: a duration before now, or a date", "7d"))

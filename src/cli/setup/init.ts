@@ -20,6 +20,7 @@ import { toCommand } from "../../core/shared/text/command.ts";
 import { confirmWrite, openTerminal, readPlan, runChange, showChange } from "./change.ts";
 import { type Answers, askAnswers } from "./init-answers.ts";
 import { askOptions, toUrl } from "./presets.ts";
+import { isPackageInstalled } from "./module-types.ts";
 import { writeEditorFiles, writeVscode } from "./editor-files.ts";
 import { EXAMPLE, readTemplate, writeFirstConfig } from "./templates.ts";
 import type { Terminal } from "./terminal.ts";
@@ -84,7 +85,10 @@ async function writeProject(flags: InitFlags, io: CliIo, terminal: Terminal | un
   const hasExample = usesExample(planned);
   const { transformsDir } = config.hooks;
   const example = Object.entries(hasExample ? readTemplate(EXAMPLE) : {});
-  const texts = example.map(([file, text]) => [path.join(transformsDir, file), text] as const);
+  const texts = [
+    ...example.map(([file, text]) => [path.join(transformsDir, file), text] as const),
+    ...(target.text === undefined ? [writeForAssistants(path.dirname(target.file))] : []),
+  ];
   const newFiles = new Map(texts.filter(([file]) => !existsSync(file)));
   const plan = { ...planned, newFiles };
 
@@ -115,6 +119,15 @@ async function writeProject(flags: InitFlags, io: CliIo, terminal: Terminal | un
   if (variable !== undefined && !io.env[variable]) notes.push(`Set ${variable} before you start: export ${variable}=…`);
   notes.push(...presets.flatMap((preset) => describeSender(preset, plan, target, io.cwd)));
   return { ok: true, file: plan.file, written, kept, notes, next: listNext(presets[0], hasExample, io) };
+}
+
+/** `AGENTS.md` leads coding assistants to the package's skill. */
+function writeForAssistants(folder: string): readonly [file: string, text: string] {
+  const installed = isPackageInstalled(folder) ? "node_modules/hookline" : PACKAGE_ROOT;
+  const text =
+    "# Hookline\n\nThis folder configures Hookline, which receives webhooks and runs an agent on them. Before you change it, read\n" +
+    `${installed}/docs/skill/SKILL.md: how to connect a sender, write a transform, try it and check it.\n`;
+  return [path.join(folder, "AGENTS.md"), text];
 }
 
 /** The first configuration, or the existing one with what the person asked for, and its parts that change. */
