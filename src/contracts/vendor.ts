@@ -3,7 +3,7 @@ import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { isDeepStrictEqual } from "node:util";
 import { DriverError, messageOf } from "../core/errors.ts";
-import type { ApiAccess, PersonMessage, Vendor, VerifiedEvent, WantedHook } from "../core/ports/vendor.ts";
+import type { ApiAccess, ButtonPress, PersonMessage, Vendor, VerifiedEvent, WantedHook } from "../core/ports/vendor.ts";
 import { isObject } from "../core/shared/json.ts";
 import { withTimeout } from "../core/shared/time.ts";
 import { silentLog } from "../core/telemetry/log.ts";
@@ -27,7 +27,9 @@ export interface VendorDoubles {
   limits?: Answer[];
   /** For `readMessage`: new messages of people, and what is read of them. */
   messages?: { event: VerifiedEvent; message: PersonMessage }[];
-  /** For `readMessage`: everything else, such as edits, forwards, bots, apps, other events. */
+  /** For `readPress`: presses of our buttons, and what is read of them. */
+  presses?: { event: VerifiedEvent; press: Omit<ButtonPress, "answer"> }[];
+  /** For `readMessage` and `readPress`: everything else, such as edits, forwards, bots, apps, other events. */
   otherEvents?: VerifiedEvent[];
 }
 
@@ -46,7 +48,7 @@ export async function testVendor(vendor: Vendor, doubles: VendorDoubles): Promis
   try {
     const { uses, mistakes } = listUses(vendor, doubles, server.url);
     for (const use of uses) mistakes.push(...(await findMisclassified(use, doubles, server)));
-    mistakes.push(...findMisread(vendor, doubles));
+    mistakes.push(...findMisread(vendor, doubles), ...findMispressed(vendor, doubles));
     assert.ok(mistakes.length === 0, `${vendor.service}:\n${mistakes.map((mistake) => `- ${mistake}`).join("\n")}`);
   } finally {
     await server.close();
@@ -252,6 +254,38 @@ function findMisread({ readMessage }: Vendor, { messages = [], otherEvents = [] 
       });
       if (taken.length > 0)
         mistakes.push(`readMessage: takes ${place} = ${taken.map((odd) => JSON.stringify(odd)).join(", ")}`);
+    }
+  }
+  return mistakes;
+}
+
+function findMispressed({ readPress }: Vendor, { presses = [], otherEvents = [] }: VendorDoubles): string[] {
+  if (!readPress) return [];
+  if (presses.length === 0) return ["readPress needs presses"];
+  const mistakes: string[] = [];
+  const read = (event: VerifiedEvent, what: string): Omit<ButtonPress, "answer"> | undefined => {
+    try {
+      const { answer: _, ...press } = readPress(event) ?? { answer: undefined, value: "" };
+      return "person" in press ? press : undefined;
+    } catch (error) {
+      mistakes.push(`readPress: throws for ${what}: ${messageOf(error)}`);
+      return undefined;
+    }
+  };
+  for (const event of [...otherEvents, { payload: {}, headers: {} }])
+    if (read(event, "another event")) mistakes.push(`readPress: takes another event: ${JSON.stringify(event.payload)}`);
+  for (const { event, press } of presses) {
+    const whole = read(event, "a press");
+    if (!isDeepStrictEqual(whole, press)) mistakes.push(`readPress: reads a press as ${JSON.stringify(whole)}`);
+    for (const at of listPaths(event.payload)) {
+      for (const odd of [undefined, ...ODD]) {
+        const changed = odd === undefined ? change(event.payload, at) : change(event.payload, at, odd);
+        const found = read({ ...event, payload: changed }, `${at.join(".")} = ${JSON.stringify(odd)}`);
+        const isSame = found?.value === press.value && found.messageId === press.messageId;
+        const isText = found && Object.values(found).every((part) => typeof part === "string" && part !== "");
+        if (found && !(isSame && isText))
+          mistakes.push(`readPress: takes ${at.join(".")} = ${JSON.stringify(odd)} as ${JSON.stringify(found)}`);
+      }
     }
   }
   return mistakes;

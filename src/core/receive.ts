@@ -2,6 +2,7 @@ import { DAY_MS } from "./shared/time.ts";
 import { setTimeout as sleep } from "node:timers/promises";
 import { toSystemEvent } from "./actions/main-session.ts";
 import { takeAnswer } from "./approvals/chat-answer.ts";
+import { takePress } from "./approvals/press.ts";
 import { HookError, messageOf } from "./errors.ts";
 import type { FindParser } from "./ingress/parse-body.ts";
 import { receiptToResponse } from "./ingress/exchange.ts";
@@ -14,7 +15,9 @@ import type { FindSent } from "./mapping/continued.ts";
 import type { IsOwn } from "./mapping/match.ts";
 import { resolveRequest, type ResolveOptions } from "./mapping/resolve-request.ts";
 import { createState, type HeldState, StartAgain } from "./mapping/state.ts";
+import type { ChannelDriver } from "./ports/channel.ts";
 import type { Runtime } from "./ports/runtime.ts";
+import type { ButtonPress } from "./ports/vendor.ts";
 import { createLines } from "./shared/lines.ts";
 import type { Telemetry } from "./telemetry/telemetry.ts";
 import { inSpan } from "./telemetry/traces.ts";
@@ -83,6 +86,8 @@ export function createReceiver(parts: ReceiverParts): Receiver {
   async function receive(request: HookRequest, runtime: Runtime): Promise<Accepted> {
     // Before the overload check: waiting runs may need this answer.
     const { by = [] } = runtime.config.agents.approvals ?? {};
+    const pressed = await takeAsPress(request, runtime, by);
+    if (pressed) return pressed;
     const answered = by.length > 0 ? await takeAsAnswer(request, runtime, by) : undefined;
     if (answered) return answered;
     backlog.requireRoom(request.credential);
@@ -115,6 +120,38 @@ export function createReceiver(parts: ReceiverParts): Receiver {
     log.info("a question was answered", { eventId: request.id, approvalId });
     const resolution: Resolution = { mapping, reason, actions: [], warnings: [], log: [] };
     return toAccepted(await commit(request, resolution, { runtime, startedAt }), resolution);
+  }
+
+  /** The press of a button of ours starts nothing. Its value is not stored, and neither is its body. */
+  async function takeAsPress(
+    request: HookRequest,
+    runtime: Runtime,
+    by: readonly string[],
+  ): Promise<Accepted | undefined> {
+    const startedAt = performance.now();
+    const { mappings } = runtime.mappings;
+    const taken = await takePress(request, { journal, by, mappings, vendors: runtime.drivers.vendors, log });
+    if (request.isProvedByButton && !taken?.isKnown) {
+      throw new HookError("unauthorized", { message: "The button is not one of this service." });
+    }
+    if (!taken) return undefined;
+    const { press, mapping, reason, approvalId, channel, text } = taken;
+    if (approvalId !== undefined) log.info("a question was answered", { eventId: request.id, approvalId });
+    const resolution: Resolution = { mapping, reason, actions: [], warnings: [], log: [] };
+    const stored = { ...request, rawBody: Buffer.alloc(0), payload: undefined, readExact: undefined };
+    const accepted = toAccepted(await commit(stored, resolution, { runtime, startedAt }), resolution);
+    if (text !== undefined) await tell(press, text, runtime.channels.get(channel));
+    const { status, body } = press.answer(text);
+    return { ...accepted, response: { status, headers: accepted.response.headers, body } };
+  }
+
+  /** Where an answer to the press shows nothing. A failure changes nothing. */
+  async function tell({ to, person }: ButtonPress, text: string, driver: ChannelDriver | undefined): Promise<void> {
+    try {
+      await driver?.tell?.(to, person, text, AbortSignal.timeout(TELL_MS));
+    } catch (error) {
+      log.warn("the person who has pressed a button was not told", { step: "approvals", error: messageOf(error) });
+    }
   }
 
   /** Other requests wait for the state that this one reads until its commit. If another node was first, it runs again. */
@@ -386,8 +423,9 @@ function toAccepted(result: AcceptResult, resolution?: Resolution): Accepted {
   return { response, receipt, mapping: resolution?.mapping };
 }
 
-/** The sender waits for the answer meanwhile. */
+/* The sender waits for the answer meanwhile. */
 const ROOT_WAIT_MS = 2000;
+const TELL_MS = 1500;
 
 /** Senders wait three seconds for the answer. */
 const ECHO_WAIT_MS = 1000;

@@ -95,6 +95,8 @@ export interface HookRequest {
   idempotencyKey?: string;
   /** The part that only the sender can have made, if it signs its requests. */
   signature?: SignedIdentity;
+  /** The request shows no credential but the value of a button: nothing but a press of that button comes of it. */
+  isProvedByButton?: true;
   /** The address of the client. */
   client: string;
   /** The id of the event that an operator replays. */

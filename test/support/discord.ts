@@ -12,6 +12,8 @@ export interface DiscordServer {
   /** The id of a message that people wrote, and the ids that the messages above answer. */
   question: string;
   answered(): unknown[];
+  /** The same as Discord stores them. */
+  sent(): Record<string, unknown>[];
   /** The texts in a thread, and the names of all threads by their ids. */
   inThread(id: string): string[];
   threads: Map<string, string>;
@@ -24,6 +26,7 @@ interface Message {
   id: string;
   channel: string;
   content: string;
+  components?: unknown;
   nonce: unknown;
   message_reference?: { message_id?: unknown };
 }
@@ -56,6 +59,7 @@ export async function startDiscord(): Promise<DiscordServer> {
     messages: () => messages.map(({ content }) => content),
     question: QUESTION,
     answered: () => messages.map(({ message_reference: reference }) => reference?.message_id),
+    sent: () => messages.map((message) => ({ ...message })),
     inThread: (id) => messages.filter(({ channel }) => channel === id).map(({ content }) => content),
     threads,
     typingCount: () => state.typing,
@@ -101,17 +105,18 @@ function deleteMessage(messages: Message[], id: string): JsonAnswer {
   return { status: 204, body: undefined };
 }
 
-function editMessage(messages: Message[], id: string, { content }: JsonRequest["body"]): JsonAnswer {
+function editMessage(messages: Message[], id: string, { content, components }: JsonRequest["body"]): JsonAnswer {
   const message = messages.find((other) => other.id === id);
   if (!message) return discordError(404, 10_008, "Unknown Message");
   message.content = String(content);
+  if (components !== undefined) message.components = components;
   return { status: 200, body: message };
 }
 
 function createMessage(
   messages: Message[],
   channel: string,
-  { content, nonce, enforce_nonce, message_reference }: JsonRequest["body"],
+  { content, components, nonce, enforce_nonce, message_reference }: JsonRequest["body"],
 ): JsonAnswer {
   if (typeof content !== "string" || content === "" || Array.from(content).length > 2000) {
     return invalid("content", "BASE_TYPE_BAD_LENGTH", "Must be between 1 and 2000 in length.");
@@ -125,6 +130,7 @@ function createMessage(
     id: `3343848498600${String(messages.length).padStart(5, "0")}`,
     channel,
     content,
+    components,
     nonce,
     message_reference: reference,
   };

@@ -16,6 +16,8 @@ export interface MattermostServer {
   /** The id of a reply to it. */
   reply: string;
   roots(): unknown[];
+  /** The same as the server stores them. */
+  posts(): Record<string, unknown>[];
   /** A person answers in a thread; gives the id of the post. */
   answer(root: string): string;
   /** Deletes a post. */
@@ -30,6 +32,7 @@ interface Post {
   message: string;
   pending_post_id: string;
   root_id?: unknown;
+  props?: unknown;
 }
 
 interface State {
@@ -66,6 +69,7 @@ export async function startMattermost(): Promise<MattermostServer> {
     root: ROOT,
     reply: REPLY,
     roots: () => posts.map(({ root_id }) => root_id),
+    posts: () => posts.map((post) => ({ ...post })),
     answer(root) {
       const id = `person${people.size}`.padEnd(26, "0");
       people.set(id, { id, channel_id: CHANNEL, root_id: root, message: "Why?" });
@@ -99,7 +103,7 @@ function answer(state: State, { method, path, headers, body }: JsonRequest): Jso
     return { status: 200, body: { status: "OK" } };
   }
   const [, edited] = /^\/api\/v4\/posts\/(\w+)\/patch$/.exec(path ?? "") ?? [];
-  if (method === "PUT" && edited) return patchPost(posts, edited, String(body["message"]));
+  if (method === "PUT" && edited) return patchPost(posts, edited, body);
   const [, deleted] = /^\/api\/v4\/posts\/(\w+)$/.exec(path ?? "") ?? [];
   if (method === "DELETE" && deleted) {
     const at = posts.findIndex(({ id }) => id === deleted);
@@ -119,13 +123,15 @@ function answer(state: State, { method, path, headers, body }: JsonRequest): Jso
     message: String(body["message"]),
     pending_post_id: String(body["pending_post_id"]),
     root_id: body["root_id"],
+    props: body["props"],
   });
 }
 
-function patchPost(posts: Post[], id: string, message: string): JsonAnswer {
+function patchPost(posts: Post[], id: string, { message, props }: JsonRequest["body"]): JsonAnswer {
   const post = posts.find((other) => other.id === id);
   if (!post) return mattermostError(404, "app.post.get.app_error", "Unable to get the post.");
-  post.message = message;
+  post.message = String(message);
+  if (props !== undefined) post.props = props;
   return { status: 200, body: post };
 }
 

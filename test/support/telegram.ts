@@ -24,7 +24,7 @@ export async function startTelegram(): Promise<TelegramEmulator> {
   const sent = () =>
     server.storage.botMessages
       .filter(({ botToken, message }) => botToken === TOKEN && String(message.chat_id) === CHAT)
-      .map(({ message }) => message);
+      .map(({ message, messageId }) => ({ ...message, message_id: messageId }));
   return {
     baseUrl: server.config.apiURL,
     token: TOKEN,

@@ -3,13 +3,14 @@ import type { ChannelDriver } from "../ports/channel.ts";
 import type { ApprovalSettings } from "../config/resolved-config.ts";
 import type { Journal, NewApproval, NewDelivery } from "../journal/journal.ts";
 import { createId } from "../shared/id.ts";
+import type { Answering } from "./answering.ts";
 import { toChatText } from "./question/chat-text.ts";
 import { type QuestionJournal, readQuestion } from "./question/read-question.ts";
 
 /** A question to a person, before it has a name, a time and a message. */
 export type ApprovalDraft = Omit<
   NewApproval,
-  "id" | "code" | "mapping" | "startedBy" | "askedAt" | "expiresAt" | "question" | "onlyOnPage"
+  "id" | "code" | "mapping" | "startedBy" | "askedAt" | "expiresAt" | "question" | "onlyOnPage" | "editable"
 >;
 
 export interface AskOptions {
@@ -19,6 +20,8 @@ export interface AskOptions {
   channels: ReadonlyMap<string, ChannelDriver>;
   /** The mapping of the run that asks; empty for the built-in hooks. */
   mapping: string;
+  /** How people can answer the questions of a channel. */
+  findAnswering(channel: string, driver: ChannelDriver): Answering;
   /** The author of the event, if there is one. */
   startedBy: string | undefined;
   /** The address of the operator's page, without a slash at its end. */
@@ -35,7 +38,7 @@ export async function toApprovals(drafts: readonly ApprovalDraft[], options: Ask
 }
 
 async function toApproval(draft: ApprovalDraft, code: string, options: AskOptions): Promise<NewApproval> {
-  const { journal, settings, channels, mapping, startedBy, publicUrl } = options;
+  const { journal, settings, channels, mapping, startedBy, publicUrl, findAnswering } = options;
   const askedAt = Date.now();
   const id = createId();
   const approval: NewApproval = { ...draft, id, code, mapping, startedBy, askedAt };
@@ -45,8 +48,12 @@ async function toApproval(draft: ApprovalDraft, code: string, options: AskOption
   if (draft.kind !== "outcome") approval.expiresAt = askedAt + (settings?.expiresMs ?? DEFAULT_EXPIRY_MS);
   if (!settings || !channel || to === undefined) return approval;
   const question = await readQuestion(approval, journal, { asked: settings, publicUrl });
-  const { text, canAnswer } = await toChatText(question, { channel, takesMessages: settings.by.length > 0 });
+  const { text, isWhole } = await toChatText(question, { channel, answering: findAnswering(name, channel) });
   const { runId, eventId } = draft;
   const message: NewDelivery = { id: createId(), runId, eventId, channel: name, to, text, isQuestion: true };
-  return { ...approval, question: message, ...(!canAnswer && { onlyOnPage: true }) };
+  const shown: Pick<NewApproval, "onlyOnPage" | "editable"> = {
+    ...(!isWhole && { onlyOnPage: true }),
+    ...(channel.canUpdate && { editable: { channel: name, to } }),
+  };
+  return { ...approval, ...shown, question: message };
 }

@@ -1,10 +1,9 @@
 import type { AskedApproval, Journal } from "../journal/journal.ts";
 import { findVendor, type PersonMessage, type Vendors } from "../ports/vendor.ts";
 import { toObject } from "../shared/json.ts";
-import type { Bounds } from "../mapping/policy/bounds.ts";
-import { toChannelName } from "../shared/channel-names.ts";
 import type { Log } from "../telemetry/log.ts";
 import { type HookRequest, isSender } from "../types.ts";
+import { accountOf, isOtherUse, type Sender } from "./answer-sender.ts";
 
 /** A message of a person that has the form of an answer. Whether it counts depends on what was asked, where and of whom. */
 export interface ChatAnswer extends Omit<PersonMessage, "text"> {
@@ -58,14 +57,6 @@ type Place = Omit<PersonMessage, "text">;
 function isComplete(message: Partial<Place>): message is Place {
   const { person, to, at, messageId } = message;
   return [person, to, messageId].every((part) => typeof part === "string" && part !== "") && Number.isFinite(at);
-}
-
-/** The part of a mapping that says which service its events are of. */
-interface Sender {
-  credential?: string;
-  /** Where its events may be; undefined: anywhere. */
-  bounds?: Pick<Bounds, "covers">;
-  source: { id: string; preset?: string; mapping: { source?: { channel: string } } };
 }
 
 export interface TakeOptions {
@@ -153,14 +144,4 @@ async function findAsked(
   const above = thread && (await journal.findAsked(code, channel, thread.of));
   if (!thread || !above?.messageIds.includes(thread.messageId)) return undefined;
   return { asked: above, place: thread.of };
-}
-
-/** Whether a mapping is of another use of a preset with the same account. */
-function isOtherUse(other: Sender, { credential, source }: Sender): boolean {
-  const { preset, mapping } = other.source;
-  return preset !== undefined && other.credential !== credential && accountOf(mapping) === accountOf(source.mapping);
-}
-
-function accountOf({ source }: Sender["source"]["mapping"]): string {
-  return toChannelName(source?.channel ?? "");
 }

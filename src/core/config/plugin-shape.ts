@@ -70,6 +70,8 @@ const VENDOR_PARTS: Record<keyof Vendor, (part: unknown) => string | undefined> 
   describeSetup: requireFunction,
   openMissed: requireFunction,
   readMessage: requireFunction,
+  readPress: requireFunction,
+  provesByButton: requireFunction,
 };
 
 function requireVendor(name: string, vendor: unknown): asserts vendor is Vendor {

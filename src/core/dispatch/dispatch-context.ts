@@ -1,5 +1,6 @@
 import type { TurnContext } from "../actions/agent-turn.ts";
 import type { AgentDriver } from "../ports/agent.ts";
+import type { Vendors } from "../ports/vendor.ts";
 import type { ChannelDriver } from "../ports/channel.ts";
 import type { ResolvedConfig } from "../config/resolved-config.ts";
 import type { Journal, NodeInfo, RunLimits } from "../journal/journal.ts";
@@ -16,9 +17,10 @@ interface DispatchRuntime {
   tools: TurnContext["tools"];
   limits: RunLimits;
   config: Pick<ResolvedConfig, "agents" | "session" | "limits" | "channelRules"> & {
-    gateway: Pick<ResolvedConfig["gateway"], "publicUrl">;
-    hooks: Pick<ResolvedConfig["hooks"], "agent" | "mappings">;
+    gateway: Pick<ResolvedConfig["gateway"], "publicUrl" | "hooksUrl">;
+    hooks: Pick<ResolvedConfig["hooks"], "agent" | "mappings" | "path">;
   };
+  drivers: { vendors: Vendors };
 }
 
 export interface DispatcherOptions {

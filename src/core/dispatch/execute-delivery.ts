@@ -8,6 +8,7 @@ import { FALLBACK_CHANNEL } from "../shared/channel-names.ts";
 import { type AgentAction, listTargets } from "../types.ts";
 import type { DispatchContext } from "./dispatch-context.ts";
 import { splitIntoParts } from "./parts.ts";
+import { drawButtons, findOpenQuestion, readEndedQuestion } from "./question-message.ts";
 import { prepareReview } from "./review.ts";
 import { countFailures, GIVE_BACK_MS, isClaimHeld, isForOthers, retryDelayMs, toFailure } from "./retry.ts";
 import { assertInnocent } from "./suspects.ts";
@@ -52,9 +53,13 @@ async function deliver(delivery: ClaimedDelivery, resolved: Route, context: Disp
   if (context.current().config.channelRules.get(route.channel)?.dryRun) {
     return skip(delivery, context, `dry run: would have been sent to ${route.to}`);
   }
-  if (delivery.isQuestion && !(await isOpenQuestion(delivery, journal))) {
+  const place = { channel: route.channel, driver };
+  const question = delivery.isQuestion ? await findOpenQuestion(delivery, journal) : undefined;
+  if (delivery.isQuestion && !question) {
     return skip(delivery, context, "the question was answered before it was sent");
   }
+  const ended = delivery.ends === undefined ? undefined : await readEndedQuestion(delivery.ends, place, context);
+  if (delivery.ends !== undefined && !ended) return skip(delivery, context, "the question was not sent");
   const run = await journal.getRun(runId);
   const isToSource = delivery.conversation !== undefined;
   if (run && isToSource) context.marks.show(run);
@@ -64,11 +69,11 @@ async function deliver(delivery: ClaimedDelivery, resolved: Route, context: Disp
   const target = { action, driver, to: route.to, commit: source?.commit };
   let thread = run && (await findThread(delivery, route, { run, driver, references: source?.references, journal }));
   const { text, review, warnings } =
-    action?.review && !delivery.isNotice && !delivery.isQuestion
+    action?.review && !delivery.isNotice && !delivery.isQuestion && !ended
       ? await askChannel((ended) => prepareReview(delivery.text, target, ended), driver, context.signal)
-      : { text: delivery.text, review: undefined, warnings: [] };
+      : { text: ended?.text ?? delivery.text, review: undefined, warnings: [] };
   const { parts, isCut } = await splitIntoParts(text, driver, format);
-  const replaces = driver.canUpdate ? delivery.replaces : undefined;
+  const replaces = driver.canUpdate ? (ended?.messageIds ?? delivery.replaces) : undefined;
   // A review cannot take the place of a message.
   const kept = review ? 0 : parts.length;
   await removeRest(replaces?.slice(kept), { driver, to: route.to, deliveryId }, context);
@@ -93,6 +98,8 @@ async function deliver(delivery: ClaimedDelivery, resolved: Route, context: Disp
     if (!review && replaces?.[index] !== undefined) message.replaces = replaces[index];
     if (index === 0 && review) message.review = review;
     if (thread) message.thread = thread;
+    if (ended) message.buttons = [];
+    if (question) Object.assign(message, await drawButtons(question, place, context));
     const sent = await sendPart(message, driver, context.signal);
     messageId = sent.messageId;
     warnings.push(...(sent.warnings ?? []));
@@ -117,11 +124,11 @@ async function deliver(delivery: ClaimedDelivery, resolved: Route, context: Disp
 
 /** The thread that a delivery belongs into; undefined: none. Those to one recipient are sent one after another, so one opens it. */
 async function findThread(
-  { channel, to, isQuestion }: ClaimedDelivery,
+  { channel, to, isQuestion, ends }: ClaimedDelivery,
   route: Route,
   { run, driver, references, journal }: ThreadOptions,
 ): Promise<OutgoingMessage["thread"]> {
-  const targets = run.action && !isQuestion ? listTargets(run.action) : [];
+  const targets = run.action && !isQuestion && ends === undefined ? listTargets(run.action) : [];
   const target = targets.find((one) => one.channel === channel && one.to === to);
   const isInThread = references !== undefined || driver.isThread?.(route.to) !== false;
   if (target?.thread === undefined || isInThread) return undefined;
@@ -145,19 +152,11 @@ function describeCut(parts: number): string {
   return `The reply does not fit into ${size}: the rest is only on the operator's page.`;
 }
 
-async function isOpenQuestion({ id, runId }: Delivery, journal: Pick<Journal, "listApprovals">): Promise<boolean> {
-  const open = await journal.listApprovals({ runId, state: "open", limit: MAX_OPEN_QUESTIONS });
-  return open.some(({ questionId }) => questionId === id);
-}
-
-/** More than a run can have. */
-const MAX_OPEN_QUESTIONS = 1000;
-
 /**
  * Markdown: an agent's reply, and texts for the event's place. Other texts were passed on, and must not become markup.
  */
-function isMarkdown({ conversation }: ClaimedDelivery, action: AgentAction | undefined): boolean {
-  return conversation !== undefined || action?.agent !== "none";
+function isMarkdown({ conversation, ends }: ClaimedDelivery, action: AgentAction | undefined): boolean {
+  return conversation !== undefined || ends !== undefined || action?.agent !== "none";
 }
 
 /** A shorter reply has no use for the last messages of the one that it replaces. A failure changes nothing. */

@@ -2,7 +2,9 @@ import { toStartedBy } from "../shared/author.ts";
 import { toolSetOf } from "../shared/text/text.ts";
 import type { TurnContext } from "../actions/agent-turn.ts";
 import type { StepStore, Waiting } from "../actions/steps.ts";
+import { type Answering, findAnswering } from "../approvals/answering.ts";
 import { toApprovals } from "../approvals/ask.ts";
+import type { ChannelDriver } from "../ports/channel.ts";
 import type { MappingInput } from "../config/schema/generated.ts";
 import type { ClaimedRun, Run, Step } from "../journal/journal.ts";
 import { QUESTION_HOLDS } from "../types.ts";
@@ -56,19 +58,32 @@ export function findWrittenGrants(
   return hooks.mappings.find(({ id }) => id === mapping)?.mapping.grants;
 }
 
+/** How people can answer the questions of a channel, by the configuration in use. */
+export function answeringOf(
+  channel: string,
+  driver: ChannelDriver,
+  { config: { agents, gateway, hooks }, drivers }: ReturnType<DispatchContext["current"]>,
+): Answering {
+  const { by = [] } = agents.approvals ?? {};
+  const hooksUrl = gateway.hooksUrl === undefined ? undefined : gateway.hooksUrl + hooks.path;
+  return findAnswering({ channel, driver, by, mappings: hooks.mappings, vendors: drivers.vendors, hooksUrl });
+}
+
 /** Names what a run asks a person, by the configuration in use. */
 export function createAsk(
   { journal, current, telemetry }: DispatchContext,
   { mapping = "", action }: Pick<Run, "mapping" | "action"> = {},
 ): TurnContext["ask"] {
   return (drafts) => {
-    const { config, channels } = current();
+    const runtime = current();
+    const { config, channels } = runtime;
     for (const { kind } of drafts) telemetry.activity.asked(kind);
     return toApprovals(drafts, {
       journal,
       settings: config.agents.approvals,
       channels,
       mapping,
+      findAnswering: (channel, driver) => answeringOf(channel, driver, runtime),
       startedBy: action?.author && toStartedBy(action.author),
       publicUrl: config.gateway.publicUrl,
     });

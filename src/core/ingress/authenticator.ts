@@ -35,6 +35,8 @@ export interface Verified extends Pick<SignatureVerifier, "accept" | "allowsEmpt
   credential: string;
   /** The part that only the sender can have made, if it signs its requests. */
   signature?: SignedIdentity;
+  /** Nothing is proved but by the value of a button, which the receiver looks up. */
+  isProvedByButton?: true;
   /** Header values that nothing behind the authenticator may see. */
   secrets?: readonly string[];
 }

@@ -42,9 +42,12 @@ export function toHookRequest(
   { method, path, query, headers, receivedAt }: AuthenticatorRequest,
   hook: string,
   {
-    verified: { credential, secrets, signature },
+    verified: { credential, secrets, signature, isProvedByButton },
     rawBody = NO_BODY,
-  }: { verified: Pick<Verified, "credential" | "secrets" | "signature">; rawBody?: Buffer },
+  }: {
+    verified: Pick<Verified, "credential" | "secrets" | "signature" | "isProvedByButton">;
+    rawBody?: Buffer;
+  },
 ): HookRequest {
   const idempotencyKey = headers["idempotency-key"];
   return {
@@ -53,6 +56,7 @@ export function toHookRequest(
     path,
     hook,
     credential,
+    isProvedByButton,
     query: withoutToken(query),
     headers: toVisibleHeaders(headers, secrets),
     rawBody,

@@ -170,6 +170,7 @@ export function createServeHook<Runtime extends IngressRuntime>(
     try {
       response = await receive(request, latest);
     } catch (error) {
+      if (request.isProvedByButton) rateLimit.fail(exchange.client, hook);
       return rejectReceived(exchange, hook, error);
     }
     return verified.accept === 200 && response.status < 300 ? toOk(response) : response;
@@ -213,7 +214,8 @@ export function createServeHook<Runtime extends IngressRuntime>(
     }
     if (verification.deprecation) Object.assign(answerHeaders, verification.deprecation.headers);
     if (!("refusal" in verification)) {
-      if (!("handshake" in verification) || verification.isSigned) rateLimit.succeed(client, request.hook);
+      const isProved = "handshake" in verification ? verification.isSigned : !verification.isProvedByButton;
+      if (isProved) rateLimit.succeed(client, request.hook);
       return verification;
     }
     const { refusal: message, reason, hint } = verification;

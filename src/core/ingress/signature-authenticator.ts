@@ -1,5 +1,6 @@
 import { HookError } from "../errors.ts";
 import type { Handshake, SignatureRefusal, SignatureVerifier, SignedHead } from "../ports/signature.ts";
+import { parseObject } from "../shared/json.ts";
 import type { HttpResponse } from "../types.ts";
 import type { Authenticator, AuthenticatorRequest, Refusal, Verification } from "./authenticator.ts";
 import { NO_BODY } from "./body.ts";
@@ -14,6 +15,8 @@ export interface Sender {
   verifier: SignatureVerifier;
   /** Header values: some senders show the secret itself. */
   secrets: string[];
+  /** Whether a body without a credential is the press of a button, which the button proves. Absent: none is. */
+  provesByButton?(body: Record<string, unknown>): boolean;
   /** The credential is a bearer token. */
   showsToken?: boolean;
   /** The address that the sender signs, if it is not the one behind `gateway.publicUrl`. */
@@ -52,6 +55,8 @@ export function createSignatureAuthenticator({ senders, tokens, publicUrl }: Sig
         if (!("refusal" in verification)) return { ...verification, verifyMs: performance.now() - startedAt };
         refusals.push(verification);
       }
+      const pressed = shown.find(({ sender }) => sender.provesByButton?.(parseObject(body.toString())));
+      if (pressed) return { credential: pressed.sender.credential, isProvedByButton: true, accept: 200 };
       const best = refusals.reduce((one, other) => (rankOf(other) < rankOf(one) ? other : one));
       const hint = best.hint ?? byToken?.hint;
       // Only the operator learns what this hook misses.

@@ -1,6 +1,14 @@
 import type { Publications } from "./publications.ts";
 import type { ApprovalState, ChannelName, DeliveryState, EventStatus, KeptChange, RunState } from "../types.ts";
-import type { Approval, ApprovalUse, AskedApproval, Decided, NewDecision } from "./records/approval.ts";
+import type {
+  Approval,
+  ApprovalUse,
+  AskedApproval,
+  Decided,
+  DrawnButton,
+  NewDecision,
+  PressedButton,
+} from "./records/approval.ts";
 import type {
   ClaimedDelivery,
   DeadLetter,
@@ -272,6 +280,8 @@ export interface JournalWrites {
 
   /** Codes for questions. No other question has one of them for 30 days. */
   reserveCodes(count: number): Promise<string[]>;
+  /** Keeps the buttons of a question that is sent. Those of an earlier attempt, which may be there, count too. */
+  drawButtons(approvalId: string, buttons: DrawnButton[]): Promise<void>;
   /** Decides an open question, and lets its run go on. Undefined if there is none with this id. */
   decideApproval(id: string, decision: NewDecision): Promise<Decided | undefined>;
   /** Ends the open questions whose time is over, as a denial does. Gives how many. */
@@ -335,6 +345,10 @@ export interface JournalReads {
   getApproval(id: string): Promise<Approval | undefined>;
   /** The last question with this code that was asked in this place, once it was sent there. It may have ended. */
   findAsked(code: string, channel: ChannelName, to: string): Promise<AskedApproval | undefined>;
+  /** A question by its id, once it was sent. It may have ended. */
+  getAsked(id: string): Promise<AskedApproval | undefined>;
+  /** What a button decides, by the hash of its value, once its question was sent. It may have ended. */
+  findPressed(hash: string): Promise<PressedButton | undefined>;
   /** System events that no heartbeat has consumed yet, oldest first. */
   pendingSystemEvents(limit?: number): Promise<Entry[]>;
   /**

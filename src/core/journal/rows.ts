@@ -141,6 +141,7 @@ export function toDelivery(row: Row, clockOffsetMs = 0): Delivery {
     routeBy: optional((column) => oneOf(ROUTE_ORIGINS, column), row.route_by),
     text: text(row.text),
     conversation: optional(text, row.conversation),
+    ends: optional(text, row.ends),
     ...readEdits(row),
     state,
     attempts: integer(row.attempts),

@@ -42,6 +42,14 @@ export const NARROW_TABLES = `
     reserved_at bigint NOT NULL
   );
 
+  CREATE TABLE hookline.buttons (     -- below the messages that ask
+    hash text COLLATE "C" PRIMARY KEY,  -- SHA-256 of its value
+    approval_id uuid NOT NULL,
+    decision text NOT NULL,
+    drawn_at bigint NOT NULL
+  );
+  CREATE INDEX buttons_drawn ON hookline.buttons (drawn_at);
+
   CREATE TABLE hookline.sessions (
     key text COLLATE "C" PRIMARY KEY,
     created_at bigint NOT NULL,
@@ -226,6 +234,7 @@ export const DELIVERY_COLUMNS = `
     error_group text,                 -- of a failed one
     warnings text,                    -- JSON: list of sentences
     conversation text,                -- the session whose reply goes to the place of its event
+    ends uuid,                        -- the question whose end it writes into the message that asks
     addressee text,                   -- who is answered there: the recipient without its thread, in lower case
     message_id text,                  -- of each part, a line each, in a conversation or of a question
     text text NOT NULL`;

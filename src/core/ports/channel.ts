@@ -51,6 +51,14 @@ export interface MessageTemplate {
   render(context: object): string;
 }
 
+/** A button below a question. */
+export interface Button {
+  label: string;
+  /** It proves that a press is one of this button: nobody else knows it. */
+  value: string;
+  tone?: "good" | "bad";
+}
+
 /** One message that fits the channel's limit. */
 export interface OutgoingMessage {
   /** The recipient in the channel's own form. It has passed `checkRecipient`. */
@@ -69,7 +77,7 @@ export interface OutgoingMessage {
   /** The subject of the message that it answers. */
   subject?: string;
   /**
-   * It belongs into the thread of its session. `to`: the thread, as an earlier `send` gave it; if that is gone, the message
+   * The message belongs into the thread of its session. `to`: the thread, as an earlier `send` gave it; if that is gone, the message
    * opens another. Absent: it opens one. Only for a channel with `isThread`.
    */
   thread?: { to?: string };
@@ -77,6 +85,10 @@ export interface OutgoingMessage {
   mayBeSent?: boolean;
   /** The id of an earlier message whose text this one replaces, if the channel has `canUpdate`. */
   replaces?: string;
+  /** Below the text, if the channel has `buttons`. Empty: the message that it replaces has some, and has none from now on. */
+  buttons?: readonly Button[];
+  /** Where presses are posted to, for a service that is told with each button. */
+  pressUrl?: string;
   /** The text is that of a review, if the channel has `readDiff`. */
   review?: Review;
   /** Absent: it is about no run, as an alert. */
@@ -113,6 +125,10 @@ export interface ChannelDriver extends Partial<RepositoryHost> {
    * `DriverError`.
    */
   findRoot?(messageId: string, signal: AbortSignal): Promise<string | undefined>;
+  /** A message can have buttons. `limit`: the longest text of one that has, if it is another. `needsUrl`: of `pressUrl`. */
+  readonly buttons?: { readonly limit?: number; readonly needsUrl?: boolean };
+  /** Shows a text to one person alone. Absent: the answer to a press can, or nothing. */
+  tell?(to: string, person: string, text: string, signal: AbortSignal): Promise<void>;
   /** Updates replace the text of an earlier message. */
   readonly canUpdate?: boolean;
   /**

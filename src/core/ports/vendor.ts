@@ -28,6 +28,16 @@ export interface Vendor {
    * forward, a quote, a guest, a bot, an app. With it, messages can answer questions.
    */
   readMessage?(event: VerifiedEvent): PersonMessage | undefined;
+  /**
+   * The press of a button below a question that a verified event is; undefined for anything else, such as buttons that are not
+   * ours. With it, buttons can answer questions, if its channel has `buttons`.
+   */
+  readPress?(event: VerifiedEvent): ButtonPress | undefined;
+  /**
+   * Whether a body that shows no credential has the form of a press: the value of its button, which only the service and this
+   * one know, proves it. Absent: presses are signed as all events.
+   */
+  provesByButton?(body: Record<string, unknown>): boolean;
 }
 
 /** By name. */
@@ -88,6 +98,18 @@ export interface PersonMessage {
   messageId: string;
 }
 
+/** A person has pressed a button of ours. */
+export interface ButtonPress extends Pick<PersonMessage, "person"> {
+  /** The value of the button, as `send` of the channel was given it. */
+  value: string;
+  /** The channel's id of the message with the button. */
+  messageId: string;
+  /** The recipient that the presser can be told something at: where the message is. */
+  to: string;
+  /** The answer to the request. `text`: what the presser alone sees, where an answer can say it. */
+  answer(text?: string): { status: number; body?: object };
+}
+
 /** A webhook as it should be at its sender. */
 export interface WantedHook {
   /** The hook's address as the sender knows it. */
@@ -140,4 +162,9 @@ export function defineVendor(vendor: Vendor): Vendor {
 /** The vendor of a preset. */
 export function findVendor(vendors: Vendors, preset: string | undefined): Vendor | undefined {
   return preset !== undefined && Object.hasOwn(vendors, preset) ? vendors[preset] : undefined;
+}
+
+/** Whether a person's message or press there can answer a question. */
+export function mayBeAnswered(vendor: Vendor | undefined): boolean {
+  return vendor?.readMessage !== undefined || vendor?.readPress !== undefined;
 }

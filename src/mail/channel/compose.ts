@@ -32,7 +32,7 @@ export function toThread({ messageId, subject }: SendMailOptions): string {
   return `${String(messageId)} ${subject ?? ""}`.trim();
 }
 
-/** As an answer to the first mail of its thread. */
+/** A message in a thread answers the first mail of it. */
 export function inThread(message: OutgoingMessage): OutgoingMessage {
   const [id, ...words] = message.thread?.to?.split(" ") ?? [];
   return id === undefined ? message : { ...message, references: [id], subject: words.join(" ") };

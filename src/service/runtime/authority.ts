@@ -6,7 +6,7 @@ import { compileCallPattern } from "../../core/mapping/pattern.ts";
 import type { AuthorityRow } from "../../core/ports/authority.ts";
 import type { OpenCall } from "../../core/ports/open-tool-sets.ts";
 import type { Runtime } from "../../core/ports/runtime.ts";
-import { findVendor } from "../../core/ports/vendor.ts";
+import { mayBeAnswered, findVendor } from "../../core/ports/vendor.ts";
 import { SOURCE_CHANNEL, toChannelName } from "../../core/shared/channel-names.ts";
 import { toObject } from "../../core/shared/json.ts";
 import { literalStart } from "../../core/shared/template-values.ts";
@@ -169,7 +169,8 @@ function listSessions(mapping: CompiledMapping, { mappings, config }: Loaded): s
 /** The channel of the questions, if a message of this sender can answer them. */
 function listAnswered({ preset, mapping: { auth, source } }: MappingSource, { config, drivers }: Loaded): string[] {
   const { channel, by = [] } = config.agents.approvals ?? {};
-  if (channel === undefined || by.length === 0 || !auth || !findVendor(drivers.vendors, preset)?.readMessage) return [];
+  if (channel === undefined || by.length === 0 || !auth || !mayBeAnswered(findVendor(drivers.vendors, preset)))
+    return [];
   return toChannelName(source?.channel ?? "") === channel ? [channel] : [];
 }
 

@@ -14,6 +14,7 @@ import type { DriverContext, DriverDefinition, Workspaces } from "../../core/por
 import type { OpenCall } from "../../core/ports/open-tool-sets.ts";
 import type { RepositoryHost } from "../../core/ports/repository.ts";
 import type { Mailbox, Runtime } from "../../core/ports/runtime.ts";
+import { findVendor } from "../../core/ports/vendor.ts";
 import { appendSegment, toObject } from "../../core/shared/json.ts";
 import { toTempDir } from "../../core/shared/system/temporary-folder.ts";
 import { channelKind } from "../../core/shared/channel-names.ts";
@@ -92,7 +93,9 @@ export async function openDrivers(
     const { auth, key, file, credential: name } = group;
     const { scheme, ...block } = auth;
     const verifier = await open(drivers.providers[scheme], { key, file, name, options: block });
-    if (verifier) senders.push({ ...group, verifier, ...readAuth(auth) });
+    const preset = group.mappings.find((source) => source.preset !== undefined)?.preset;
+    const { provesByButton } = findVendor(drivers.vendors, preset) ?? {};
+    if (verifier) senders.push({ ...group, verifier, provesByButton, ...readAuth(auth) });
   }
   return { agent: createAgent(agents), channels, tools, mailboxes, senders, problems };
 

@@ -100,6 +100,7 @@ export function journalSources(database: Database): Source[] {
     copyOf(database, "failed_attempts", { key: ["work_id", "n"] }),
     copyOf(database, "approvals", { key: ["seq"], change: withoutSeq }),
     copyOf(database, "approval_codes", { key: ["code"] }),
+    copyOf(database, "buttons", { key: ["hash"] }),
     copyOf(database, "pauses", { key: ["mapping"] }),
     copyOf(database, "run_starts", { key: ["mapping", "started_at", "run_seq"] }),
     copyOf(database, "sessions", { key: ["key"] }),

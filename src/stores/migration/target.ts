@@ -36,6 +36,7 @@ export const TARGET_TABLES = [
   "failed_attempts",
   "approvals",
   "approval_codes",
+  "buttons",
   "entries",
   "sessions",
   "deliveries",

@@ -47,13 +47,14 @@ export function addDeliveries(
     conversation: delivery.conversation,
     addressee: delivery.addressee,
     edits: toEditsColumn(delivery),
+    ends: delivery.ends,
   }));
   // With LIMIT and `=`, each row is one look into the index.
   batch.add(
     "new_deliveries",
     rows,
     `INSERT INTO hookline.deliveries (id, run_id, event_id, channel, recipient, state, attempts, created_at, due_at,
-       parts_sent, text, conversation, addressee, edits, route_by)
+       parts_sent, text, conversation, addressee, edits, route_by, ends)
      SELECT id, run_id, event_id, channel, recipient,
        CASE WHEN row_number() OVER (PARTITION BY channel, recipient ORDER BY ord) = 1 AND CASE WHEN row.recipient IS NULL
          THEN (SELECT 1 FROM hookline.deliveries AS other WHERE other.channel = row.channel
@@ -61,10 +62,10 @@ export function addDeliveries(
          ELSE (SELECT 1 FROM hookline.deliveries AS other WHERE other.channel = row.channel
            AND other.recipient = row.recipient AND other.finished_at IS NULL LIMIT 1)
          END IS NULL THEN 'pending' ELSE 'queued' END,
-       0, created_at, due_at, 0, text, conversation, addressee, edits, route_by
+       0, created_at, due_at, 0, text, conversation, addressee, edits, route_by, ends
      FROM json_to_recordset($rows) AS row (ord integer, id uuid, run_id uuid, event_id uuid, channel text,
        recipient text, created_at bigint, due_at bigint, text text, conversation text, addressee text,
-       edits integer, route_by text)
+       edits integer, route_by text, ends uuid)
      WHERE ${condition} ORDER BY ord`,
   );
 }

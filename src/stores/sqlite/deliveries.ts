@@ -31,10 +31,10 @@ import { updateCountsOf } from "./counters.ts";
 /** The caller adds them to the counts of their event. */
 export function insertDeliveries(transaction: Transaction, deliveries: NewDelivery[], now: number): void {
   for (const delivery of deliveries) {
-    const { id, runId, eventId, channel, to, routeBy, conversation, addressee } = delivery;
+    const { id, runId, eventId, channel, to, routeBy, conversation, addressee, ends } = delivery;
     const edits = toEditsColumn(delivery) || undefined;
     const place = [id, runId, eventId, channel, to, now] as const;
-    transaction.run(INSERT_DELIVERY, ...place, delivery.text, conversation, addressee, edits, routeBy);
+    transaction.run(INSERT_DELIVERY, ...place, delivery.text, conversation, addressee, edits, routeBy, ends);
     transaction.counters.add({ deliveries: 1 });
     transaction.announce("delivery");
     report(transaction, { kind: "delivery", id, eventId, state: "pending", runId });
@@ -132,10 +132,10 @@ function rememberRoute({ run }: Transaction, { channel, to }: Route, routeBy: st
 }
 
 const INSERT_DELIVERY = `
-  INSERT OR FAIL INTO deliveries (id, run_id, event_id, channel, recipient, state, attempts, created_at, due_at, parts_sent, text, conversation, addressee, edits, route_by)
+  INSERT OR FAIL INTO deliveries (id, run_id, event_id, channel, recipient, state, attempts, created_at, due_at, parts_sent, text, conversation, addressee, edits, route_by, ends)
   VALUES (?1, ?2, ?3, ?4, ?5,
     iif(EXISTS (SELECT 1 FROM deliveries WHERE channel = ?4 AND recipient IS ?5 AND finished_at IS NULL),
-      'queued', 'pending'), 0, ?6, ?6, 0, ?7, ?8, ?9, ?10, ?11)`;
+      'queued', 'pending'), 0, ?6, ?6, 0, ?7, ?8, ?9, ?10, ?11, ?12)`;
 
 const CLAIM_DELIVERY = `
   UPDATE OR FAIL deliveries SET state = 'sending', not_before = NULL, attempts = attempts + 1, claims = claims + 1,

@@ -3,7 +3,8 @@ import { hash } from "node:crypto";
 import type { ChannelDefinition } from "../../core/ports/driver.ts";
 import { HTTP_URL, NON_BLANK, objectSchema } from "../../core/shared/json.ts";
 import { cutText } from "../../core/shared/text/text.ts";
-import type { ChannelDriver } from "../../core/ports/channel.ts";
+import type { Button, ChannelDriver } from "../../core/ports/channel.ts";
+import { toMarked } from "../kit/button.ts";
 import {
   type Call,
   createApi,
@@ -82,7 +83,8 @@ export function createDiscord({ token, baseUrl = "https://discord.com/api" }: Di
     addressOf: (to) => splitRecipient(to).place,
     isThread: (to) => splitRecipient(to).message !== undefined,
     canUpdate: true,
-    async send({ to, text, format, idempotencyKey, replaces, thread }, signal) {
+    buttons: {},
+    async send({ to, text, format, idempotencyKey, replaces, thread, buttons }, signal) {
       const { place: channel, message: repliedTo } = splitRecipient(to);
       const call = await open(signal);
       const content = {
@@ -91,6 +93,7 @@ export function createDiscord({ token, baseUrl = "https://discord.com/api" }: Di
         allowed_mentions: { parse: [] },
         // A preview would fetch an untrusted link and show what it says.
         flags: SUPPRESS_EMBEDS,
+        ...(buttons && { components: toRows(buttons) }),
       };
       const edited = replaces && (await call("PATCH", `/${channel}/messages/${replaces}`, content, [404]));
       if (edited && isSuccess(edited)) return { messageId: replaces, thread: thread?.to };
@@ -115,6 +118,23 @@ export function createDiscord({ token, baseUrl = "https://discord.com/api" }: Di
     startWorking: (to, signal) =>
       keepTyping(open, { path: `/${splitRecipient(to).place}/typing`, everyMs: TYPING_MS }, signal),
   };
+}
+
+const ACTION_ROW = 1;
+const BUTTON = 2;
+const STYLES = { good: 3, bad: 4 };
+const PLAIN_STYLE = 2;
+
+/** https://docs.discord.com/developers/components/reference#button */
+function toRows(buttons: readonly Button[]): object[] {
+  if (buttons.length === 0) return [];
+  const components = buttons.map(({ label, value, tone }) => ({
+    type: BUTTON,
+    style: tone ? STYLES[tone] : PLAIN_STYLE,
+    label,
+    custom_id: toMarked(value),
+  }));
+  return [{ type: ACTION_ROW, components }];
 }
 
 /** Undefined: the thread was deleted, or it is locked. A thread is a channel. */

@@ -3,6 +3,7 @@ import { defineVendor, type Vendor } from "../../core/ports/vendor.ts";
 import { defineSignature } from "../signatures/verifier.ts";
 import { toShortText } from "../signatures/handshake.ts";
 import { discord as channel } from "./channel.ts";
+import { readPress } from "./press.ts";
 
 export const discord: Vendor = defineVendor({
   service: "Discord",
@@ -28,4 +29,5 @@ export const discord: Vendor = defineVendor({
     }),
   },
   channels: { discord: channel },
+  readPress,
 });

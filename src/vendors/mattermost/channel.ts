@@ -1,7 +1,8 @@
 import type { FromSchema } from "json-schema-to-ts";
 import type { ChannelDefinition } from "../../core/ports/driver.ts";
 import { HTTP_URL, NON_BLANK, objectSchema, toText } from "../../core/shared/json.ts";
-import type { ChannelDriver, OutgoingMessage } from "../../core/ports/channel.ts";
+import { toMarked } from "../kit/button.ts";
+import type { Button, ChannelDriver, OutgoingMessage } from "../../core/ports/channel.ts";
 import { type Call, createApi, isSuccess, keepTyping, recipientCheck, requireId, splitRecipient } from "../kit/http.ts";
 import { MATTERMOST } from "../kit/text/dialects.ts";
 import { measureAs, renderMarkdown } from "../kit/text/markdown.ts";
@@ -67,13 +68,15 @@ export function createMattermost({ token, baseUrl }: MattermostOptions): Channel
       return toText(root);
     },
     canUpdate: true,
-    async send({ to, text, format, idempotencyKey, replaces, thread }, signal) {
+    buttons: { needsUrl: true },
+    async send({ to, text, format, idempotencyKey, replaces, thread, buttons, pressUrl = "" }, signal) {
       const call = await open(signal);
       const message = format === "markdown" ? await renderMarkdown(text, MATTERMOST) : text;
-      const edited = replaces && (await call("PUT", `/posts/${replaces}/patch`, { message }, NOT_EDITED));
+      const props = buttons && { attachments: toAttachments(buttons, pressUrl) };
+      const edited = replaces && (await call("PUT", `/posts/${replaces}/patch`, { message, props }, NOT_EDITED));
       if (edited && isSuccess(edited)) return toSent(edited.body, thread);
       const { place: channel_id, message: root_id } = splitRecipient(thread?.to ?? to);
-      const post = { channel_id, root_id, message, pending_post_id: idempotencyKey };
+      const post = { channel_id, root_id, message, props, pending_post_id: idempotencyKey };
       const answer = await call("POST", "/posts", post, root_id === undefined ? [] : [400]);
       if (isSuccess(answer)) return toSent(answer.body, thread);
       // The thread was deleted or moved, or the place is a reply, whose thread its event does not name.
@@ -91,6 +94,20 @@ export function createMattermost({ token, baseUrl }: MattermostOptions): Channel
       return keepTyping(open, notice, signal);
     },
   };
+}
+
+/** https://developers.mattermost.com/integrate/plugins/interactive-messages/ */
+function toAttachments(buttons: readonly Button[], url: string): object[] {
+  if (buttons.length === 0) return [];
+  const actions = buttons.map(({ label, value, tone }, index) => ({
+    // Letters and digits alone.
+    id: `hookline${index}`,
+    name: label,
+    type: "button",
+    ...(tone && { style: tone === "good" ? "good" : "danger" }),
+    integration: { url, context: { hookline: toMarked(value) } },
+  }));
+  return [{ actions }];
 }
 
 function toSent(

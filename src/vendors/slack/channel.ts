@@ -2,7 +2,8 @@ import type { FromSchema } from "json-schema-to-ts";
 import { DriverError } from "../../core/errors.ts";
 import type { ChannelDefinition } from "../../core/ports/driver.ts";
 import { HTTP_URL, NON_BLANK, toObject, toObjects, objectSchema } from "../../core/shared/json.ts";
-import type { ChannelDriver } from "../../core/ports/channel.ts";
+import type { Button, ChannelDriver } from "../../core/ports/channel.ts";
+import { toMarked } from "../kit/button.ts";
 import { recipientCheck, requireId, splitRecipient } from "../kit/http.ts";
 import { type Ask, openSlack } from "./client.ts";
 import { escapeAngles, SLACK } from "../kit/text/dialects.ts";
@@ -40,12 +41,22 @@ export function createSlack(options: SlackOptions): ChannelDriver {
     addressOf: (to) => splitRecipient(to).place,
     isThread: (to) => splitRecipient(to).message !== undefined,
     canUpdate: true,
-    openReads: open.openReads,
-    async send({ to, text, format, idempotencyKey, replaces, mayBeSent, thread }, signal) {
+    // The longest text of a block.
+    buttons: { limit: 3000 },
+    async tell(to, person, text, signal) {
+      const { place: channel, message: thread_ts } = splitRecipient(to);
+      const user = person.split("/").at(-1);
       const ask = await open(signal);
+      await ask("chat.postEphemeral", { channel, user, thread_ts, text: escapeAngles(text) });
+    },
+    openReads: open.openReads,
+    async send({ to, text, format, idempotencyKey, replaces, mayBeSent, thread, buttons }, signal) {
+      const ask = await open(signal);
+      // Slack reads `<…>` as a link or a mention: with `<!channel>` a reply could notify everyone.
+      const shown = format === "markdown" ? await renderMarkdown(text, SLACK) : escapeAngles(text);
       const content = {
-        // Slack reads `<…>` as a link or a mention: with `<!channel>` a reply could notify everyone.
-        text: format === "markdown" ? await renderMarkdown(text, SLACK) : escapeAngles(text),
+        text: shown,
+        ...(buttons && { blocks: toBlocks(shown, buttons) }),
         // A preview would fetch an untrusted link and show what it says.
         unfurl_links: false,
         unfurl_media: false,
@@ -62,7 +73,7 @@ export function createSlack(options: SlackOptions): ChannelDriver {
       };
       const root = thread?.to;
       const inThread =
-        root && ((mayBeSent && (await findSent(root, idempotencyKey, ask))) || (await post(root, [...THREAD_IS_GONE])));
+        root && ((mayBeSent && (await findSent(root, idempotencyKey, ask))) || (await post(root, THREAD_IS_GONE)));
       if (inThread) return { messageId: inThread, thread: root };
       const messageId = (mayBeSent && (await findSent(to, idempotencyKey, ask))) || (await post(to));
       return { messageId, thread: thread && messageId };
@@ -85,6 +96,22 @@ export function createSlack(options: SlackOptions): ChannelDriver {
       };
     },
   };
+}
+
+/** None: without buttons the text is the message. https://docs.slack.dev/reference/block-kit/blocks */
+function toBlocks(text: string, buttons: readonly Button[]): object[] {
+  if (buttons.length === 0) return [];
+  const elements = buttons.map(({ label, value, tone }, index) => ({
+    type: "button",
+    action_id: `hookline-${index}`,
+    text: { type: "plain_text", text: label },
+    value: toMarked(value),
+    ...(tone && { style: tone === "good" ? "primary" : "danger" }),
+  }));
+  return [
+    { type: "section", text: { type: "mrkdwn", text } },
+    { type: "actions", elements },
+  ];
 }
 
 /** Nobody sees it. https://docs.slack.dev/messaging/message-metadata */

@@ -5,6 +5,7 @@ import { echo, toShortText } from "../signatures/handshake.ts";
 import { slack as channel } from "./channel.ts";
 import { toAppLink } from "./manifest.ts";
 import { readMessage } from "./message.ts";
+import { readPress } from "./press.ts";
 
 export const slack: Vendor = defineVendor({
   service: "Slack",
@@ -30,4 +31,5 @@ export const slack: Vendor = defineVendor({
   channels: { slack: channel },
   describeSetup: (url, events) => ["Create the Slack app with its address and events at:", toAppLink(url, events)],
   readMessage,
+  readPress,
 });

@@ -1,7 +1,8 @@
 import type { FromSchema } from "json-schema-to-ts";
 import type { ChannelDefinition } from "../../core/ports/driver.ts";
 import { HTTP_URL, NON_BLANK, toObject, objectSchema } from "../../core/shared/json.ts";
-import type { ChannelDriver } from "../../core/ports/channel.ts";
+import type { Button, ChannelDriver } from "../../core/ports/channel.ts";
+import { toMarked } from "../kit/button.ts";
 import { type Call, type HttpAnswer, isSuccess, keepTyping, recipientCheck, requireId } from "../kit/http.ts";
 import { createTelegramApi, toMessageError } from "./client.ts";
 import { TELEGRAM } from "../kit/text/dialects.ts";
@@ -50,7 +51,8 @@ export function createTelegram(options: TelegramOptions): ChannelDriver {
     // A topic is a place in which several threads can be.
     isThread: (to) => parseRecipient(to).message !== undefined,
     canUpdate: true,
-    async send({ to, text, format, replaces, thread }, signal) {
+    buttons: {},
+    async send({ to, text, format, replaces, thread, buttons }, signal) {
       const call = await open(signal);
       const content = {
         text: format === "markdown" ? await renderMarkdown(text, TELEGRAM) : text,
@@ -58,6 +60,7 @@ export function createTelegram(options: TelegramOptions): ChannelDriver {
         ...(format === "markdown" && { parse_mode: "HTML" }),
         // A preview would fetch an untrusted link and show what it says.
         link_preview_options: { is_disabled: true },
+        ...(buttons && { reply_markup: { inline_keyboard: buttons.length > 0 ? [buttons.map(toKey)] : [] } }),
       };
       const { chat, topic, message } = parseRecipient(thread?.to ?? to);
       const toThread = (first: string): string => `${chat}${topic ? `/${topic}` : ""}:${parseRecipient(first).message}`;
@@ -66,9 +69,9 @@ export function createTelegram(options: TelegramOptions): ChannelDriver {
       const post = { chat_id: chat, ...content, ...(topic && { message_thread_id: Number(topic) }) };
       // Without its first message, the thread is gone. An answer to somebody is sent all the same.
       const reply = message && { message_id: Number(message), allow_sending_without_reply: !thread };
-      const answer = await call("POST", "/sendMessage", { ...post, ...(reply && { reply_parameters: reply }) }, [
-        ...(thread?.to === undefined ? [] : [400]),
-      ]);
+      const accepted = thread?.to === undefined ? [] : [400];
+      const replying = { ...post, ...(reply && { reply_parameters: reply }) };
+      const answer = await call("POST", "/sendMessage", replying, accepted);
       if (!isSuccess(answer) && !isThreadGone(answer)) throw toMessageError(answer);
       const { body } = isSuccess(answer) ? answer : await call("POST", "/sendMessage", post);
       const sent = toObject(body["result"]);
@@ -94,6 +97,10 @@ export function createTelegram(options: TelegramOptions): ChannelDriver {
 function parseRecipient(to: string): { chat: string; topic?: string; message?: string } {
   const [, chat = to, topic, message] = /^([^/:]+)(?:\/(\d+))?(?::(\d+))?$/.exec(to) ?? [];
   return { chat, topic, message };
+}
+
+function toKey({ label, value }: Button): object {
+  return { text: label, callback_data: toMarked(value) };
 }
 
 function isThreadGone({ body }: HttpAnswer): boolean {

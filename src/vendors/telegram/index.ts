@@ -4,6 +4,7 @@ import { SHOWN } from "../signatures/row.ts";
 import { telegram as channel } from "./channel.ts";
 import { webhooks } from "./webhooks.ts";
 import { readMessage } from "./message.ts";
+import { readPress } from "./press.ts";
 
 export const telegram: Vendor = defineVendor({
   service: "Telegram",
@@ -18,4 +19,5 @@ export const telegram: Vendor = defineVendor({
   channels: { telegram: channel },
   webhooks,
   readMessage,
+  readPress,
 });

@@ -16,7 +16,11 @@ export const webhooks: VendorWebhooks = {
       return result;
     };
     const set: HookApi["update"] = async (_id, { url, secret, events }) =>
-      void (await call("POST", "/setWebhook", { url, secret_token: secret, allowed_updates: events }));
+      void (await call("POST", "/setWebhook", {
+        url,
+        secret_token: secret,
+        allowed_updates: [...new Set([...events, PRESSES])],
+      }));
     return {
       find: async (url) => ((await read())["url"] === url ? ["bot"] : []),
       async findOther(url) {
@@ -39,6 +43,9 @@ export const webhooks: VendorWebhooks = {
     };
   },
 };
+
+/** Buttons below questions need them, whatever events are wanted. */
+const PRESSES = "callback_query";
 
 function toIso(seconds: unknown): string {
   return new Date(Number(seconds ?? 0) * 1000).toISOString();

@@ -43,6 +43,37 @@ const channel = (to: string, block: Fields = { token: "t" }) => ({
   block: (baseUrl: string): object => ({ ...block, baseUrl }),
 });
 
+const VALUE = "pB8cX0wq7R1nZ3yV5tK9mL2jH4gF6dSa";
+const BUTTON = `hookline:${VALUE}`;
+
+function pressInSlack(fields: Fields = {}): VerifiedEvent {
+  const payload = {
+    type: "block_actions",
+    user: { id: "U0ANN", team_id: "T0ACME" },
+    team: { id: "T0ACME" },
+    container: { type: "message", message_ts: "1767603600.000100", channel_id: "C0OPS" },
+    message: { ts: "1767603600.000100" },
+    actions: [{ type: "button", action_id: "hookline-0", value: BUTTON }],
+  };
+  return { payload: { ...payload, ...fields }, headers: {} };
+}
+
+function pressInTelegram(data = BUTTON, isBot = false): VerifiedEvent {
+  const message = { message_id: 12, chat: { id: -1001234567890, type: "supergroup" } };
+  const from = { id: 222, is_bot: isBot };
+  return { payload: { update_id: 2, callback_query: { id: "q1", from, message, data } }, headers: {} };
+}
+
+function pressInDiscord(data: Fields = {}, type = 3): VerifiedEvent {
+  const at = { channel_id: "175928847299117063", message: { id: "334384849860000001" } };
+  const pressed = { component_type: 2, custom_id: BUTTON, ...data };
+  return { payload: { id: "1", type, data: pressed, member: { user: { id: "222" } }, ...at }, headers: {} };
+}
+
+function pressInMattermost(context: Fields = { hookline: BUTTON }): VerifiedEvent {
+  return { payload: { user_id: "ann", post_id: "post", channel_id: "channel", context }, headers: {} };
+}
+
 /** How each built-in vendor is tried with `testVendor`, by its name. */
 export const doubles: Record<string, VendorDoubles> = {
   azuredevops: { hooks: { place: "acme/My shop", events: ["build.complete"], id: "4" } },
@@ -50,7 +81,16 @@ export const doubles: Record<string, VendorDoubles> = {
     channels: { bitbucket: channel("acme/app!12") },
     hooks: { place: "acme/app", events: ["pullrequest:created"], id: "4" },
   },
-  discord: { channels: { discord: channel("175928847299117063") } },
+  discord: {
+    channels: { discord: channel("175928847299117063") },
+    presses: [
+      {
+        event: pressInDiscord(),
+        press: { value: VALUE, person: "222", messageId: "334384849860000001", to: "175928847299117063" },
+      },
+    ],
+    otherEvents: [pressInDiscord({ custom_id: "restart" }), pressInDiscord({}, 2), pressInDiscord({}, 5)],
+  },
   gitea: {
     channels: { gitea: channel("acme/app#12") },
     hooks: { place: "acme/app", events: ["pull_request.opened"], id: "4" },
@@ -107,7 +147,11 @@ export const doubles: Record<string, VendorDoubles> = {
     hooks: { events: ["Issue.create"], id: "4" },
     limits: [{ status: 400, body: { errors: [{ message: "Slow down.", extensions: { code: "RATELIMITED" } }] } }],
   },
-  mattermost: { channels: { mattermost: channel("x7ns1pxgpb8cdbm6axkoh6brqc") } },
+  mattermost: {
+    channels: { mattermost: channel("x7ns1pxgpb8cdbm6axkoh6brqc") },
+    presses: [{ event: pressInMattermost(), press: { value: VALUE, person: "ann", messageId: "post", to: "channel" } }],
+    otherEvents: [pressInMattermost({}), pressInMattermost({ hookline: VALUE })],
+  },
   msteams: {
     channels: {
       msteams: {
@@ -151,6 +195,15 @@ export const doubles: Record<string, VendorDoubles> = {
       inSlack({ attachments: [{ is_share: true, text: "approve 7f3k" }] }),
       inSlack({ type: "app_mention" }),
       inSlack({ user_profile: { is_restricted: true } }),
+      pressInSlack({ actions: [{ type: "button", value: "restart" }] }),
+      pressInSlack({ actions: [{ value: BUTTON }, { value: BUTTON }] }),
+      pressInSlack({ type: "view_submission" }),
+    ],
+    presses: [
+      {
+        event: pressInSlack(),
+        press: { value: VALUE, person: "T0ACME/U0ANN", messageId: "C0OPS:1767603600.000100", to: "C0OPS" },
+      },
     ],
   },
   stripe: {
@@ -182,6 +235,14 @@ export const doubles: Record<string, VendorDoubles> = {
       inTelegram({ forward_origin: { type: "user" } }),
       inTelegram({}, "edited_message"),
       inTelegram({}, "channel_post"),
+      pressInTelegram("restart"),
+      pressInTelegram(BUTTON, true),
+    ],
+    presses: [
+      {
+        event: pressInTelegram(),
+        press: { value: VALUE, person: "222", messageId: "-1001234567890:12", to: "-1001234567890" },
+      },
     ],
   },
   whatsapp: { channels: { whatsapp: channel("+15551234567", { token: "t", phoneNumberId: "1" }) } },

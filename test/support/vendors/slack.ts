@@ -9,6 +9,8 @@ export interface SlackServer {
   channel: string;
   /** The messages in the channel as Slack stores them, oldest first. */
   messages(channel?: string): Promise<string[]>;
+  /** The same as Slack stores them. */
+  sent(): Promise<Record<string, unknown>[]>;
   /** The timestamp of the first message in the channel whose text this is about. */
   find(matches: (text: string) => boolean): Promise<string | undefined>;
   /** Posts to the channel, and gives the message's timestamp. */
@@ -45,6 +47,7 @@ export async function startSlack(): Promise<SlackServer> {
     token: TOKEN,
     channel,
     messages: async (id = channel) => (await readMessages(baseUrl, id)).map(({ text }) => text),
+    sent: async () => (await readMessages(baseUrl, channel)).map((message) => ({ ...message })),
     find: async (matches) => (await readMessages(baseUrl, channel)).find(({ text }) => matches(text))?.ts,
     post: async (text) => (await call<{ ts: string }>(baseUrl, "chat.postMessage", { channel, text })).ts,
     async thread(ts) {

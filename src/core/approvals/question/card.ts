@@ -1,4 +1,5 @@
-import type { QuestionWord } from "../../shared/words.ts";
+import type { Approval } from "../../journal/journal.ts";
+import { type QuestionWord, toQuestionWord } from "../../shared/words.ts";
 import type { ApprovalKind, Decision } from "../../types.ts";
 import type { ChangedLine } from "./text-diff.ts";
 
@@ -83,3 +84,16 @@ export interface Question {
   /** The address of the operator's page that shows it. */
   link?: string;
 }
+
+/** How a question has ended, and by whom: `Approved by slack:T0ACME/U0ANN, 2026-11-28 19:40 UTC`. */
+export function describeEnd({ state, decision, by, decidedAt, reason }: Ended): string {
+  const word = toQuestionWord(state);
+  const said = decision === undefined || decision === "approve" || decision === "deny" ? word : DECIDED[decision];
+  const at = decidedAt === undefined ? "" : `, ${new Date(decidedAt).toISOString().slice(0, 16).replace("T", " ")} UTC`;
+  const why = reason === undefined ? "" : `: ${reason}`;
+  return `${said.charAt(0).toUpperCase()}${said.slice(1)}${by === undefined ? "" : ` by ${by}`}${at}${why}`;
+}
+
+type Ended = Pick<Approval, "state" | "decision" | "by" | "decidedAt" | "reason">;
+
+const DECIDED = { done: "done", again: "sent again", "give-up": "given up" } as const;

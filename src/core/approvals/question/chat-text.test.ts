@@ -76,12 +76,12 @@ type Changes = Partial<QuestionRows["approval"]>;
 
 function ask(changes: Changes = {}, channel = slack, rows = ROWS): ReturnType<typeof toChatText> {
   const question = toQuestion({ ...rows, approval: { ...rows.approval, ...changes } });
-  return toChatText(question, { channel, takesMessages: true });
+  return toChatText(question, { channel, answering: { byMessage: true, byButton: false } });
 }
 
 test("the message that asks", async () => {
-  const { text, canAnswer } = await ask();
-  expect(canAnswer).toBe(true);
+  const { text, isWhole } = await ask();
+  expect(isWhole).toBe(true);
   expect(text).toBe(`**Send \`refunds.create\` to \`payments.acme.example\`?** code \`cwzf\`, until 2026-11-28 20:15 UTC
 
 > Subject: \`Charged twice for October, invoice INV-2093\`
@@ -213,9 +213,9 @@ test("what does not fit is left out in an order: the arguments never", async () 
   const lengths = [4000, 1250, 1150, 850, 800, 700, 400];
   const shown: string[] = [];
   for (const limit of lengths) {
-    const { text, canAnswer } = await ask({}, { limit, measureMarkdown: measureAs(SLACK) });
-    expect({ limit, canAnswer }).toEqual({ limit, canAnswer: text.includes("approve cwzf") });
-    if (canAnswer) expect(text).toContain("│ amount    69           NOWHERE");
+    const { text, isWhole } = await ask({}, { limit, measureMarkdown: measureAs(SLACK) });
+    expect({ limit, isWhole }).toEqual({ limit, isWhole: text.includes("approve cwzf") });
+    if (isWhole) expect(text).toContain("│ amount    69           NOWHERE");
     const parts = {
       who: "May decide",
       about: "the event",
@@ -246,8 +246,8 @@ test.each([
   // Slack's escapes make it longer than it looks.
   ["what grows where it is shown", { arguments: { body: "<".repeat(1500) } }],
 ])("%s that does not fit shows its start, and cannot be answered by a message", async (_, changed) => {
-  const { text, canAnswer } = await ask(changed);
-  expect(canAnswer).toBe(false);
+  const { text, isWhole } = await ask(changed);
+  expect(isWhole).toBe(false);
   expect(text).toMatch(/It does not fit into one message: \d+ characters more/);
   expect(text).toContain("webhooks approvals show cwzf");
   expect(text).not.toContain("approve cwzf");
@@ -255,14 +255,39 @@ test.each([
 });
 
 test("without people who may, no message answers it", async () => {
-  const { text } = await toChatText(toQuestion(ROWS), { channel: slack, takesMessages: false });
+  const { text } = await toChatText(toQuestion(ROWS), {
+    channel: slack,
+    answering: { byMessage: false, byButton: false },
+  });
   expect(text).toContain("Answer with `webhooks approvals approve cwzf` or `webhooks approvals deny cwzf`\n");
 });
 
 test("an outcome is not a matter of yes or no", async () => {
-  const { text, canAnswer } = await ask({ kind: "outcome" });
-  expect(canAnswer).toBe(false);
+  const { text } = await ask({ kind: "outcome" });
   expect(text).toContain("**Was `refunds.create` executed?**");
   expect(text).toContain("approvals settle cwzf");
   expect(text).not.toContain("approve cwzf");
+});
+
+test.each([
+  [{ byMessage: true, byButton: true }, "Press a button, or answer with `approve cwzf` or `deny cwzf because …`\n"],
+  [{ byMessage: false, byButton: true }, "Press a button\n"],
+])("how it can be answered: %j", async (answering, expected) => {
+  const { text } = await toChatText(toQuestion(ROWS), { channel: slack, answering });
+  expect(text).toContain(expected);
+});
+
+test("with buttons, it fits the limit of a message that has some", async () => {
+  const channel = { ...slack, buttons: { limit: 900 } };
+  const { text } = await toChatText(toQuestion(ROWS), { channel, answering: { byMessage: true, byButton: true } });
+  expect(await measureAs(SLACK)(text)).toBeLessThanOrEqual(900);
+});
+
+test("a question that has ended says how, and no longer how it can be answered", async () => {
+  const approval = { ...ROWS.approval, state: "denied" as const };
+  const end = "Denied by slack:T0ACME/U0ANN, 2026-11-28 19:40 UTC: **no** <!channel>";
+  const answering = { byMessage: true, byButton: true };
+  const { text } = await toChatText(toQuestion({ ...ROWS, approval }), { channel: slack, answering, end });
+  expect(text).toContain("**Denied by slack:T0ACME/U0ANN, 2026-11-28 19:40 UTC: ??no?? ???channel?**");
+  for (const gone of ["until", "approve cwzf", "Press a button", "Deny: not sent"]) expect(text).not.toContain(gone);
 });

@@ -1,20 +1,23 @@
 import type { ChannelDriver } from "../../ports/channel.ts";
 import { toCommand } from "../../shared/text/command.ts";
 import { cutText } from "../../shared/text/text.ts";
+import type { Answering } from "../answering.ts";
 import { toArgumentLines } from "./block-lines.ts";
 import { type Block, type CardPart, listStands, type Question } from "./card.ts";
 
 export interface ChatText {
   /** Markdown for one message. */
   text: string;
-  /** False: no message can answer it, because it does not show everything or asks for an outcome. */
-  canAnswer: boolean;
+  /** False: neither a message nor a button can answer it, because it does not show everything. */
+  isWhole: boolean;
 }
 
 export interface ChatOptions {
-  channel: Pick<ChannelDriver, "limit" | "measure" | "measureMarkdown">;
-  /** Somebody may answer it by a message. */
-  takesMessages: boolean;
+  channel: Pick<ChannelDriver, "limit" | "measure" | "measureMarkdown" | "buttons">;
+  /** How people can answer it there. */
+  answering: Pick<Answering, "byMessage" | "byButton">;
+  /** How the question has ended. Absent: it is open. */
+  end?: string;
 }
 
 /** The longest message that people read, in the channel's units. */
@@ -37,29 +40,35 @@ const CUTS: { readonly [Name in CardPart]?: number }[] = [
  * no service finds a link, a name or a mark in them.
  */
 export async function toChatText(question: Question, options: ChatOptions): Promise<ChatText> {
-  const { channel } = options;
-  const answers = toAnswers(question, options);
+  const { channel, answering, end } = options;
+  const limit = Math.min(channel.limit, (answering.byButton ? channel.buttons?.limit : undefined) ?? Infinity);
+  const title = toTitle(question, end);
+  const answers = end === undefined ? toAnswers(question, answering) : `**${withoutMarks(end)}**`;
   const args = toArguments(question);
-  const least = join([toTitle(question), args, question.link ?? ""]);
-  if ((await measure(least, channel)) <= Math.min(channel.limit, MAX_LENGTH)) {
+  const least = join([title, args, end ?? question.link ?? ""]);
+  if ((await measure(least, channel)) <= Math.min(limit, MAX_LENGTH)) {
     for (const cut of CUTS) {
-      const text = join([toTitle(question), toAbout(question, cut), args, toAround(question, cut), answers]);
-      if ((await measure(text, channel)) <= channel.limit) return { text, canAnswer: question.kind !== "outcome" };
+      const text = join([title, toAbout(question, cut), args, toAround(question, cut, end), answers]);
+      if ((await measure(text, channel)) <= limit) return { text, isWhole: true };
     }
   }
-  return { text: await toShort(question, channel), canAnswer: false };
+  return { text: await toShort(question, { channel, end, limit }), isWhole: false };
 }
 
 /** The start of arguments that are too long for a message. */
-async function toShort(question: Question, channel: ChatOptions["channel"]): Promise<string> {
+async function toShort(
+  question: Question,
+  { channel, end, limit }: Pick<ChatOptions, "channel" | "end"> & { limit: number },
+): Promise<string> {
   const { link, code } = question;
   const whole = toArgumentText(question);
   const command = `\`${toCommand("approvals show", code)}\``;
   for (let length = MAX_SHOWN; ; length = Math.floor(length / 2)) {
     const shown = cutText(whole, length);
-    const note = `It does not fit into one message: ${whole.length - shown.length} characters more. See all of it and answer it here only: ${link === undefined ? command : `${link} or ${command}`}`;
-    const text = join([toTitle(question), shown === "" ? "" : toFence(shown), note]);
-    if (shown === "" || (await measure(text, channel)) <= channel.limit) return text;
+    const how = `It does not fit into one message: ${whole.length - shown.length} characters more. See all of it and answer it here only: ${link === undefined ? command : `${link} or ${command}`}`;
+    const note = end === undefined ? how : `**${withoutMarks(end)}**`;
+    const text = join([toTitle(question, end), shown === "" ? "" : toFence(shown), note]);
+    if (shown === "" || (await measure(text, channel)) <= limit) return text;
   }
 }
 
@@ -74,14 +83,14 @@ async function measure(
   return measureMarkdown ? measureMarkdown(text) : (measureText?.(text) ?? text.length);
 }
 
-function toTitle({ title, names, code, until }: Question): string {
+function toTitle({ title, names, code, until }: Question, ended?: string): string {
   let [rest, marked] = [title, ""];
   for (const name of names) {
     const at = rest.indexOf(name);
     marked += rest.slice(0, at) + toCode(name);
     rest = rest.slice(at + name.length);
   }
-  const end = until === undefined ? "" : `, until ${until.slice(0, 16).replace("T", " ")} UTC`;
+  const end = until === undefined || ended !== undefined ? "" : `, until ${until.slice(0, 16).replace("T", " ")} UTC`;
   return `**${marked}${rest}** code \`${code}\`${end}`;
 }
 
@@ -95,8 +104,9 @@ function toAbout({ blocks }: Question, cut: Cut): string {
 }
 
 /** The parts after the arguments. */
-function toAround({ blocks }: Question, cut: Cut): string {
-  const notes = blocks.filter(({ part }) => ["before", "follows", "who"].includes(part) && cut[part] !== 0);
+function toAround({ blocks }: Question, cut: Cut, end?: string): string {
+  const parts = end === undefined ? ["before", "follows", "who"] : ["before", "who"];
+  const notes = blocks.filter(({ part }) => parts.includes(part) && cut[part] !== 0);
   return join([toReads(blocks, cut.read ?? 0), ...notes.map((block) => toPart(block, Infinity))]);
 }
 
@@ -145,14 +155,19 @@ function writeStands(stands: readonly string[]): string {
   return stands[0] === "fixed" ? "fixed" : listStands(stands);
 }
 
-function toAnswers({ kind, code, link }: Question, { takesMessages }: ChatOptions): string {
+function toAnswers({ kind, code, link }: Question, { byMessage, byButton }: ChatOptions["answering"]): string {
   const page = link === undefined ? [] : [`On the page: ${link}`];
+  const press = byButton ? ["press a button"] : [];
   if (kind === "outcome")
-    return [`Say what became of it: \`${toCommand("approvals settle", code)}\``, ...page].join("\n");
-  const answer = takesMessages
-    ? `\`approve ${code}\` or \`deny ${code} because …\``
-    : `\`${toCommand("approvals approve", code)}\` or \`${toCommand("approvals deny", code)}\``;
-  return [`Answer with ${answer}`, ...page].join("\n");
+    return [
+      `Say what became of it: ${[...press, `\`${toCommand("approvals settle", code)}\``].join(", or ")}`,
+      ...page,
+    ].join("\n");
+  const typed = byMessage ? [`answer with \`approve ${code}\` or \`deny ${code} because …\``] : [];
+  const commands = `answer with \`${toCommand("approvals approve", code)}\` or \`${toCommand("approvals deny", code)}\``;
+  const ways = [...press, ...typed];
+  const text = (ways.length > 0 ? ways : [commands]).join(", or ");
+  return [`${text.charAt(0).toUpperCase()}${text.slice(1)}`, ...page].join("\n");
 }
 
 /**

@@ -1,6 +1,6 @@
 import { appendSegment } from "../../shared/json.ts";
 import { toChannelName } from "../../shared/channel-names.ts";
-import { findVendor } from "../../ports/vendor.ts";
+import { mayBeAnswered, findVendor } from "../../ports/vendor.ts";
 import { trimSlashes } from "../../shared/text/text.ts";
 import type { Drivers } from "../plugins.ts";
 import { toHook } from "../presets/api-access.ts";
@@ -115,7 +115,7 @@ function mayAnswer(source: MappingSource, { agents }: ResolvedConfig, { vendors 
     channel !== undefined &&
     channel === accountOf(source) &&
     source.mapping.auth !== undefined &&
-    findVendor(vendors, source.preset)?.readMessage !== undefined
+    mayBeAnswered(findVendor(vendors, source.preset))
   );
 }
 

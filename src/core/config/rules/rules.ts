@@ -247,11 +247,11 @@ function checkAnswers(
       preset === kind && auth && toChannelName(source?.channel ?? "") === channel,
   );
   if (by.length === 0 || isTaken) return [];
-  const chats = Object.keys(vendors).filter((name) => vendors[name]?.readMessage);
+  const chats = Object.keys(vendors).filter((name) => vendors[name]?.readMessage ?? vendors[name]?.readPress);
   const remedy = chats.includes(kind)
     ? `Add the preset "${kind}" with a secret${kind === channel ? "" : " and this account"}, which verifies who wrote.`
-    : `Only messages in ${chats.join(", ")} can. Remove by, and answer on the page or with webhooks approvals.`;
-  return [warning("agents.approvals.by", `No message on ${channel} can answer a question. ${remedy}`)];
+    : `Only people in ${chats.join(", ")} can. Remove by, and answer on the page or with webhooks approvals.`;
+  return [warning("agents.approvals.by", `Nobody on ${channel} can answer a question. ${remedy}`)];
 }
 
 /** The time for which a code names its approval. */

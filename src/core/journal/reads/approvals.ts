@@ -1,9 +1,9 @@
 import { isId } from "../../shared/id.ts";
-import type { ApprovalState, ChannelName } from "../../types.ts";
+import { type ApprovalState, type ChannelName, DECISIONS } from "../../types.ts";
 import type { Page } from "../journal.ts";
-import type { Approval, AskedApproval } from "../records/approval.ts";
+import type { Approval, AskedApproval, PressedButton } from "../records/approval.ts";
 import { listPage, ofStates, type Reader } from "./reader.ts";
-import { integer, text, toApproval } from "../rows.ts";
+import { integer, oneOf, type Row, text, toApproval } from "../rows.ts";
 
 const APPROVALS = "hookline.approvals";
 
@@ -35,24 +35,39 @@ export async function hasExpired({ get, clockOffsetMs }: Reader, now: number): P
   return (await get(find, [now + clockOffsetMs])) !== undefined;
 }
 
+const ASKED = `
+  SELECT approvals.*, deliveries.finished_at AS sent_at, deliveries.message_id, deliveries.channel, deliveries.recipient
+  FROM hookline.approvals JOIN hookline.deliveries ON deliveries.id = approvals.question_id`;
+
 export async function findAsked(
-  { get, clockOffsetMs }: Reader,
+  reader: Reader,
   code: string,
   channel: ChannelName,
   to: string,
 ): Promise<AskedApproval | undefined> {
-  const row = await get(
-    `SELECT approvals.*, deliveries.finished_at AS sent_at, deliveries.message_id
-     FROM hookline.approvals JOIN hookline.deliveries ON deliveries.id = approvals.question_id
-     WHERE approvals.code = $1 AND deliveries.state = 'sent' AND deliveries.channel = $2 AND deliveries.recipient = $3
+  const row = await reader.get(
+    `${ASKED} WHERE approvals.code = $1 AND deliveries.state = 'sent' AND deliveries.channel = $2 AND deliveries.recipient = $3
      ORDER BY approvals.id DESC LIMIT 1`,
     [code, channel, to],
   );
+  return row && toAsked(reader, row);
+}
+
+export async function getAsked(reader: Reader, id: string): Promise<AskedApproval | undefined> {
+  const row = await reader.get(`${ASKED} WHERE approvals.id = $1 AND deliveries.state = 'sent'`, [id]);
+  return row && toAsked(reader, row);
+}
+
+export async function findPressed(reader: Reader, hash: string): Promise<PressedButton | undefined> {
+  const button = await reader.get("SELECT approval_id, decision FROM hookline.buttons WHERE hash = $1", [hash]);
+  const found = button && `${ASKED} WHERE approvals.id = $1 AND deliveries.state = 'sent'`;
+  const row = found && (await reader.get(found, [text(button.approval_id)]));
   if (!row) return undefined;
+  const decision = oneOf(DECISIONS, button.decision);
+  return { asked: toAsked(reader, row), decision, channel: text(row.channel), to: text(row.recipient) };
+}
+
+function toAsked({ clockOffsetMs }: Reader, row: Row): AskedApproval {
   const messageIds = row.message_id === null ? [] : text(row.message_id).split("\n");
-  return {
-    approval: toApproval(row, clockOffsetMs),
-    sentAt: integer(row.sent_at),
-    messageIds,
-  };
+  return { approval: toApproval(row, clockOffsetMs), sentAt: integer(row.sent_at), messageIds };
 }

@@ -1,6 +1,6 @@
 import type { JournalReads } from "../journal.ts";
 import type { PublicationReads } from "../publications.ts";
-import { findAsked, getApproval, listApprovals } from "./approvals.ts";
+import { findAsked, findPressed, getApproval, getAsked, listApprovals } from "./approvals.ts";
 import { listDeadLetters } from "./dead-letters.ts";
 import {
   findChange,
@@ -57,6 +57,8 @@ export function createReads(read: Read): JournalReads {
     listApprovals: read(listApprovals),
     getApproval: read(getApproval),
     findAsked: read(findAsked),
+    getAsked: read(getAsked),
+    findPressed: read(findPressed),
 
     pendingSystemEvents: read(listPendingSystemEvents),
     wasSent: read(wasSent),

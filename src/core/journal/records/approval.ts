@@ -1,6 +1,6 @@
 import { DAY_MS } from "../../shared/time.ts";
 import { randomInt } from "node:crypto";
-import type { ApprovalKind, ApprovalState, Decision } from "../../types.ts";
+import type { ApprovalKind, ApprovalState, ChannelName, Decision } from "../../types.ts";
 import type { NewDelivery } from "./delivery.ts";
 import type { CallArguments } from "./step.ts";
 
@@ -39,6 +39,8 @@ export interface NewApproval {
   earlier?: string[];
   /** Its message does not show everything, so that no message can answer it. */
   onlyOnPage?: true;
+  /** Where its message is, if that can be edited: it says how the question has ended. */
+  editable?: { channel: ChannelName; to: string };
   /** The deliveries of a reply, which an approval inserts. */
   deliveries?: NewDelivery[];
   askedAt: number;
@@ -85,6 +87,21 @@ export interface AskedApproval {
   sentAt: number;
   /** The ids of its messages, as the channel gave them. */
   messageIds: string[];
+}
+
+/** A button below a question, as it is kept: never its value. */
+export interface DrawnButton {
+  /** SHA-256 of its value, in hexadecimal. */
+  hash: string;
+  decision: Decision;
+}
+
+/** What a button decides, and the place where its question was asked. */
+export interface PressedButton {
+  asked: AskedApproval;
+  decision: Decision;
+  channel: ChannelName;
+  to: string;
 }
 
 /** The end of an approval with a step of its call. */

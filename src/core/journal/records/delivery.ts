@@ -21,6 +21,8 @@ export interface NewDelivery {
   isNotice?: boolean;
   /** A question to a person: the ids of its messages are kept. */
   isQuestion?: boolean;
+  /** The id of a question that has ended: it replaces the message that asks. */
+  ends?: string;
 }
 
 export interface Delivery extends Omit<NewDelivery, "addressee"> {

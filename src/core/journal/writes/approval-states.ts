@@ -1,10 +1,11 @@
-import { isId } from "../../shared/id.ts";
+import { createId, isId } from "../../shared/id.ts";
 import { type ApprovalState, QUESTION_HOLDS } from "../../types.ts";
 import {
   type Approval,
   type ApprovalUse,
   createCode,
   type Decided,
+  type DrawnButton,
   KEEP_CODE_MS,
   MAX_OPEN,
   type NewApproval,
@@ -43,6 +44,16 @@ export function* reserveCodes({ run }: Writer, count: number): Work<string[]> {
     if ((yield* run(insert, [code, Date.now()])) > 0) codes.push(code);
   }
   return codes;
+}
+
+export function* drawButtons({ run }: Writer, approvalId: string, buttons: DrawnButton[]): Work<void> {
+  for (const { hash, decision } of buttons)
+    yield* run("INSERT INTO hookline.buttons VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING", [
+      hash,
+      approvalId,
+      decision,
+      Date.now(),
+    ]);
 }
 
 /** The locks that `insertApprovals` needs. */
@@ -110,8 +121,8 @@ export function* decideApproval(writer: Writer, id: string, decision: NewDecisio
 
 const FIND = "SELECT * FROM hookline.approvals WHERE id = $1";
 
-function locksToEnd({ runId, deliveries = [] }: Approval): string[] {
-  return [questionsLock(runId), ...deliveries.map(recipientLock)];
+function locksToEnd({ runId, deliveries = [], editable }: Approval): string[] {
+  return [questionsLock(runId), ...[...deliveries, ...(editable ? [editable] : [])].map(recipientLock)];
 }
 
 export function* expireApprovals(writer: Writer, now: number): Work<number> {
@@ -142,13 +153,10 @@ function* endAll(writer: Writer, approvals: Approval[], state: ApprovalState, en
 }
 
 /** Ends an open question, and lets its run go on. False if it is not open. */
-function* endApproval(
-  writer: Writer,
-  { id, eventId, runId, deliveries = [], askedAt }: Approval,
-  state: ApprovalState,
-  end: ApprovalEnd,
-): Work<boolean> {
+function* endApproval(writer: Writer, approval: Approval, state: ApprovalState, end: ApprovalEnd): Work<boolean> {
+  const { id, eventId, runId, deliveries = [], askedAt } = approval;
   if ((yield* writer.run(END, [id, state, JSON.stringify(end)])) === 0) return false;
+  yield* writeEnd(writer, approval, end.decidedAt ?? askedAt);
   if (state === "approved") yield* writer.insertDeliveries(deliveries, end.decidedAt ?? askedAt);
   else countDeliveries(writer, deliveries, -1);
   const reports: ChangeReport[] = [{ kind: "approval", id, eventId, state, runId }];
@@ -158,6 +166,16 @@ function* endApproval(
   }
   yield* writer.report(reports);
   return true;
+}
+
+/** A message that asks is edited. One that is not sent yet is skipped. */
+function* writeEnd(writer: Writer, { id, eventId, runId, editable, questionId }: Approval, at: number): Work<void> {
+  if (!editable || questionId === undefined) return;
+  const asked = "SELECT 1 AS asked FROM hookline.deliveries WHERE id = $1 AND (finished_at IS NULL OR state = 'sent')";
+  if (!(yield* writer.get(asked, [questionId]))) return;
+  const edit: NewDelivery = { id: createId(), runId, eventId, ...editable, text: "The question has ended.", ends: id };
+  yield* writer.insertDeliveries([edit], at);
+  countDeliveries(writer, [edit], 1);
 }
 
 const END = "UPDATE hookline.approvals SET state = $2, decision = $3 WHERE id = $1 AND state = 'open'";

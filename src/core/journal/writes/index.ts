@@ -2,7 +2,7 @@ import type { JournalWrites } from "../journal.ts";
 import type { PublicationWrites } from "../publications.ts";
 import { hasExpired } from "../reads/approvals.ts";
 import type { Read } from "../reads/index.ts";
-import { decideApproval, expireApprovals, reserveCodes, settleCall } from "./approval-states.ts";
+import { decideApproval, drawButtons, expireApprovals, reserveCodes, settleCall } from "./approval-states.ts";
 import { dropDeadLetter, retryDeadLetter } from "./dead-letter-states.ts";
 import { giveBackDelivery, keepChange, progressDelivery, retryDelivery } from "./delivery-states.ts";
 import * as publications from "./publishing.ts";
@@ -47,6 +47,7 @@ export function createWrites(write: Write, read: Read): JournalWrites {
     resumeMapping: write(resumeMapping),
 
     reserveCodes: write(reserveCodes),
+    drawButtons: write(drawButtons),
     decideApproval: write(decideApproval),
     async expireApprovals(now) {
       return (await read(hasExpired)(now)) ? write(expireApprovals)(now) : 0;

@@ -32,6 +32,7 @@ export function* sweepSharedTables(
     (yield* sweepBefore(writer, MESSAGES, keepMessagesFrom)) +
     (yield* sweepBefore(writer, SPEND, spentBefore)) +
     (yield* sweepBefore(writer, TALLIES, now - KEEP_TALLIES_MS)) +
+    (yield* sweepBefore(writer, BUTTONS, keepFrom)) +
     (yield* sweepPublications(writer, publishedBefore, limit)) +
     (yield* writer.run(unnumbered, [keepFrom])) +
     (yield* sweepBefore(writer, { table: "state", key: "name, key", time: "expires_at" }, storeNow + 1)) +
@@ -45,6 +46,12 @@ export function* sweepSharedTables(
 const MESSAGES = { table: "sent_messages", key: "id, channel", time: "sent_at", condition: "session_key IS NULL" };
 const TALLIES = { table: "tallies", key: "at, mapping, what", time: "at" };
 const KEEP_TALLIES_MS = 8 * DAY_MS;
+const BUTTONS = {
+  table: "buttons",
+  key: "hash",
+  time: "drawn_at",
+  condition: "NOT EXISTS (SELECT 1 FROM hookline.approvals WHERE id = approval_id AND state = 'open')",
+};
 const SPEND = { table: "spend", key: "hour, session_key, hook, mapping, model", time: "hour" };
 
 /** Deletes the oldest rows of a table that are of before a time, and that nobody writes at the moment. Gives how many. */

@@ -1,0 +1,325 @@
+/** Questions with buttons in the chats that have some, pressed as their services post it. */
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type DiscordServer, startDiscord } from "./support/discord.ts";
+import { waitFor } from "./support/client.ts";
+import { type MattermostServer, startMattermost } from "./support/mattermost.ts";
+import { type ModelServer, startModels } from "./support/models.ts";
+import { createPostgresUrl } from "./support/postgres.ts";
+import { DISCORD_KEY, postPress, postPressTo, PRESS_SECRET, type Pressed } from "./support/presses.ts";
+import { type Service, startService } from "./support/service.ts";
+import { startTelegram, type TelegramEmulator } from "./support/telegram.ts";
+import { startToolServer, type ToolServer } from "./support/tool-server.ts";
+import { type SlackServer, startSlack } from "./support/vendors/slack.ts";
+
+const REPLY = "The disk of db-7 is full.";
+
+let models: ModelServer;
+let tickets: ToolServer;
+let slack: SlackServer;
+let telegram: TelegramEmulator;
+let discord: DiscordServer;
+let mattermost: MattermostServer;
+let service: Service;
+
+beforeAll(async () => {
+  [models, tickets, slack, telegram, discord, mattermost] = await Promise.all([
+    startModels(),
+    startToolServer(() => "db-7: disk full"),
+    startSlack(),
+    startTelegram(),
+    startDiscord(),
+    startMattermost(),
+  ]);
+  models.reply(REPLY);
+});
+afterAll(async () => {
+  await service.close();
+  await Promise.all([models, tickets, slack, telegram, discord, mattermost].map((server) => server.close()));
+});
+
+type Json = ReturnType<typeof JSON.parse>;
+
+/** A message with its buttons, as its service has it. */
+interface Shown {
+  id: string;
+  text: string;
+  buttons: { label: string; value: string }[];
+}
+
+interface Place {
+  to(): string;
+  /** In `by`, and as the service names them. */
+  person: string;
+  other: string;
+  read(): Promise<Shown[]>;
+  /** What only the presser sees. */
+  told(pressed: Pressed): unknown;
+}
+
+const PLACES: Record<string, Place> = {
+  slack: {
+    to: () => slack.channel,
+    person: "T0ACME/U0ANN",
+    other: "T0EVIL/U0ANN",
+    read: async () =>
+      (await slack.sent()).map(({ ts, text, blocks }: Json) => ({
+        id: `${slack.channel}:${ts}`,
+        text,
+        buttons: (blocks?.[1]?.elements ?? []).map((button: Json) => ({
+          label: button.text.text,
+          value: button.value,
+        })),
+      })),
+    // Posted to the presser alone.
+    told: () => undefined,
+  },
+  telegram: {
+    to: () => telegram.chat,
+    person: "222",
+    other: "223",
+    read: async () =>
+      telegram.sent().map(({ text, message_id: id, reply_markup }: Json) => ({
+        id: `${telegram.chat}:${id}`,
+        text,
+        buttons: (reply_markup?.inline_keyboard[0] ?? []).map((key: Json) => ({
+          label: key.text,
+          value: key.callback_data,
+        })),
+      })),
+    told: ({ body }) => body?.["text"],
+  },
+  discord: {
+    to: () => discord.channel,
+    person: "80351110224678912",
+    other: "80351110224678913",
+    read: async () =>
+      discord.sent().map(({ id, content, components }: Json) => ({
+        id,
+        text: content,
+        buttons: (components?.[0]?.components ?? []).map((button: Json) => ({
+          label: button.label,
+          value: button.custom_id,
+        })),
+      })),
+    told: ({ body }: Json) => body?.data?.content,
+  },
+  mattermost: {
+    to: () => mattermost.channel,
+    person: "ann",
+    other: "eve",
+    read: async () =>
+      mattermost.posts().map(({ id, message, props }: Json) => ({
+        id,
+        text: message,
+        buttons: (props?.attachments?.[0]?.actions ?? []).map((action: Json) => ({
+          label: action.name,
+          value: action.integration.context.hookline,
+        })),
+      })),
+    told: ({ body }) => body?.["ephemeral_text"],
+  },
+};
+
+/** A reply that was made from a private ticket, to a place that others can see, waits for a person. */
+function toConfig(name: string, more: { store?: object; uses?: object[]; by?: string[] } = {}): object {
+  const place = PLACES[name]!;
+  const secret = name === "discord" ? DISCORD_KEY : PRESS_SECRET;
+  const from = name === "slack" || name === "mattermost" ? {} : { from: "anyone" };
+  const uses = more.uses ?? [{ use: name, with: { secret, deliver: false, ...from } }];
+  const to = place.to();
+  return {
+    ...(more.store && { store: more.store }),
+    gateway: { publicUrl: "https://hooks.example.com" },
+    channels: {
+      slack: { token: slack.token, baseUrl: slack.baseUrl },
+      telegram: { token: telegram.token, baseUrl: telegram.baseUrl },
+      discord: { token: discord.token, baseUrl: discord.baseUrl },
+      mattermost: { token: mattermost.token, baseUrl: mattermost.baseUrl },
+    },
+    agents: {
+      providers: { house: { kind: "openai-compatible", baseUrl: models.baseUrl } },
+      defaults: { model: "house/large", heartbeat: { every: "24h" } },
+      tools: {
+        tickets: {
+          kind: "http",
+          baseUrl: tickets.url,
+          private: true,
+          calls: { show: { description: "One ticket.", get: "/ok/{id}", input: { id: "integer" } } },
+        },
+      },
+      approvals: { channel: name, to, by: more.by ?? [`${name}:${place.person}`] },
+    },
+    hooks: {
+      presets: uses,
+      mappings: [
+        {
+          id: "status",
+          match: { path: "status" },
+          messageTemplate: "{{text}}",
+          wakeMode: "next-heartbeat",
+          context: [{ call: "tickets.show", arguments: { id: 7 } }],
+          deliver: [{ channel: name, to, audience: "public" }],
+        },
+      ],
+    },
+  };
+}
+
+async function use(name: string, more?: Parameters<typeof toConfig>[1]): Promise<void> {
+  const config = toConfig(name, more);
+  if (service) await service.reload(config);
+  else service = await startService({ config });
+}
+
+interface Asked extends Shown {
+  eventId: string;
+  code: string;
+}
+
+/** Lets a run end that is held for a person, and gives its question. */
+async function ask(name: string, at = service): Promise<Asked> {
+  const { body } = await at.post("status", { text: "How is db-7?" });
+  const deliveries = async (): Promise<Json[]> => (await at.api(`/api/events/${body.eventId}`)).deliveries;
+  await waitFor(async () => (await deliveries()).some(({ state }) => state === "sent"), "a question");
+  const { approvals } = await at.api("/api/approvals?state=open");
+  const { code } = approvals.find(({ eventId }: Json) => eventId === body.eventId);
+  const shown = (await PLACES[name]!.read()).findLast(({ text }) => text.includes(code));
+  return { ...shown!, eventId: body.eventId, code };
+}
+
+const press = (name: string, { id }: Shown, value: string, more: object = {}): Promise<Pressed> =>
+  postPress(service, name, { value, person: PLACES[name]!.person, messageId: id, ...more });
+
+async function replies(name: string): Promise<number> {
+  return (await PLACES[name]!.read()).filter(({ text }) => text === REPLY).length;
+}
+
+/** What the message of a question has become. */
+async function readEdited(name: string, { id, eventId }: Asked): Promise<Shown> {
+  await service.settled(eventId);
+  return (await PLACES[name]!.read()).find((shown) => shown.id === id)!;
+}
+
+describe.each(Object.keys(PLACES))("in %s", (name) => {
+  const place = PLACES[name]!;
+  const by = `${name}:${place.person}`;
+  beforeAll(() => use(name));
+
+  test("approve delivers the reply, and the message says who has decided; a later press is told so", async () => {
+    const before = await replies(name);
+    const asked = await ask(name);
+    expect(asked.buttons.map(({ label }) => label)).toEqual(["Approve", "Deny"]);
+    const [approve, deny] = asked.buttons.map(({ value }) => value);
+    expect(new Set([approve, deny]).size).toBe(2);
+    for (const value of [approve, deny]) expect(value).not.toContain(asked.code);
+    expect(asked.text.includes(`approve ${asked.code}`)).toBe(["slack", "telegram"].includes(name));
+
+    const pressed = await press(name, asked, approve!);
+    expect({ status: pressed.status, reason: pressed.reason }).toEqual({
+      status: 200,
+      reason: `answered ${asked.code}`,
+    });
+    expect(place.told(pressed)).toBeUndefined();
+    const edited = await readEdited(name, asked);
+    expect(edited.buttons).toEqual([]);
+    expect(edited.text).toContain(`Approved by ${by}`);
+    expect(await replies(name)).toBe(before + 1);
+
+    const late = await press(name, asked, deny!);
+    expect(late.reason).toMatch(new RegExp(`^answered ${asked.code}, which had ended: Approved by `));
+    if (name !== "slack") expect(place.told(late)).toContain(`Approved by ${by}`);
+    expect(await replies(name)).toBe(before + 1);
+    const { events } = await service.api("/api/events?limit=100");
+    expect(JSON.stringify(events)).not.toContain(approve);
+    const [stored] = await Promise.all([service.api(`/api/events/${events[0].id}`)]);
+    expect(JSON.stringify(stored)).not.toContain(approve!.split(":")[1]);
+  });
+
+  test("a press that does not count is skipped and starts nothing, until one counts: then deny drops the reply", async () => {
+    const before = await replies(name);
+    const turns = models.conversations().length;
+    const other = await ask(name);
+    const asked = await ask(name);
+    const [approve = "", deny = ""] = asked.buttons.map(({ value }) => value);
+    const wrong: [object, string][] = [
+      [{ person: place.other }, "the person is not in agents.approvals.by"],
+      [{ messageId: other.id }, "the button is below another message"],
+    ];
+    for (const [more, reason] of wrong) {
+      expect(await press(name, asked, approve, more)).toMatchObject({
+        status: 200,
+        reason: `it is a press that does not count: ${reason}`,
+      });
+    }
+    const unknown = await press(name, asked, `hookline:${"x".repeat(32)}`);
+    // Without a signature, the button is all that proves a press.
+    if (name === "mattermost") expect(unknown.status).toBe(401);
+    else expect(unknown).toMatchObject({ status: 200, reason: "it is a press of a button that is not known" });
+    if (name !== "mattermost") expect((await press(name, asked, approve, { isForged: true })).status).toBe(401);
+    expect(await replies(name)).toBe(before);
+    expect((await press(name, asked, deny)).reason).toBe(`answered ${asked.code}`);
+    expect((await readEdited(name, asked)).text).toContain(`Denied by ${by}`);
+    expect((await press(name, other, other.buttons[1]!.value)).reason).toBe(`answered ${other.code}`);
+    await service.settled(other.eventId);
+    expect(await replies(name)).toBe(before);
+    expect(models.conversations().length).toBe(turns + 2);
+  });
+});
+
+test("a question that was decided elsewhere loses its buttons", async () => {
+  await use("discord");
+  const asked = await ask("discord");
+  const { approvals } = await service.api("/api/approvals?state=open");
+  const { id } = approvals.find(({ code }: Json) => code === asked.code);
+  await service.operate("POST", `/api/approvals/${id}`, { decision: "deny", reason: "not now" });
+  const edited = await readEdited("discord", asked);
+  expect(edited.buttons).toEqual([]);
+  expect(edited.text).toMatch(/Denied by operator, .* not now/);
+});
+
+test("what does not fit into a message has neither buttons nor typed answers", async () => {
+  await use("slack");
+  models.reply("x".repeat(5000));
+  const asked = await ask("slack");
+  models.reply(REPLY);
+  expect(asked.text).toContain("It does not fit into one message");
+  expect(asked.buttons).toEqual([]);
+});
+
+test.each(["slack", "discord"])("without a use of the account in %s, a question has neither", async (name) => {
+  await use(name, { uses: [] });
+  const asked = await ask(name);
+  expect(asked.buttons).toEqual([]);
+  expect(asked.text).toContain(`webhooks approvals approve ${asked.code}`);
+});
+
+test("a press through a use with another secret of the account does not count", async () => {
+  const to = slack.channel;
+  const uses = [
+    { use: "slack", with: { secret: PRESS_SECRET, deliver: false, place: "C0OTHER" } },
+    { use: "slack", with: { secret: "another-secret-of-the-account", path: "other", deliver: false, place: to } },
+  ];
+  await use("slack", { uses });
+  const asked = await ask("slack");
+  const { reason } = await press("slack", asked, asked.buttons[0]!.value);
+  expect(reason).toBe("it is a press that does not count: another use of the account could have signed it");
+});
+
+test("a thousand presses at once on two nodes are one execution", { timeout: 120_000 }, async () => {
+  const config = toConfig("telegram", { store: { url: await createPostgresUrl() } });
+  const [one, two] = await Promise.all([startService({ config }), startService({ config })]);
+  const before = await replies("telegram");
+  const asked = await ask("telegram", one);
+  const value = asked.buttons[0]!.value;
+  const pressed = await Promise.all(
+    Array.from({ length: 1000 }, async (_, index) => {
+      const { url } = index % 2 === 0 ? one : two;
+      const response = await postPressTo(url, "telegram", { value, person: "222", messageId: asked.id });
+      return response.status === 200 && JSON.parse(await response.text()).text === undefined;
+    }),
+  );
+  await one.settled(asked.eventId);
+  expect(pressed.filter(Boolean)).toHaveLength(1);
+  expect(await replies("telegram")).toBe(before + 1);
+  await Promise.all([one.close(), two.close()]);
+});
