@@ -278,7 +278,9 @@ function findMispressed({ readPress }: Vendor, { presses = [], otherEvents = [] 
     const whole = read(event, "a press");
     if (!isDeepStrictEqual(whole, press)) mistakes.push(`readPress: reads a press as ${JSON.stringify(whole)}`);
     for (const at of listPaths(event.payload)) {
-      for (const odd of [undefined, ...ODD]) {
+      const usual = typeof readAt(event.payload, at);
+      // Another number is another message.
+      for (const odd of [undefined, ...ODD.filter((one) => typeof one !== "number" || usual !== "number")]) {
         const changed = odd === undefined ? change(event.payload, at) : change(event.payload, at, odd);
         const found = read({ ...event, payload: changed }, `${at.join(".")} = ${JSON.stringify(odd)}`);
         const isSame = found?.value === press.value && found.messageId === press.messageId;

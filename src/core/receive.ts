@@ -139,10 +139,10 @@ export function createReceiver(parts: ReceiverParts): Receiver {
     if (approvalId !== undefined) log.info("a question was answered", { eventId: request.id, approvalId });
     const resolution: Resolution = { mapping, reason, actions: [], warnings: [], log: [] };
     const stored = { ...request, rawBody: Buffer.alloc(0), payload: undefined, readExact: undefined };
-    const accepted = toAccepted(await commit(stored, resolution, { runtime, startedAt }), resolution);
+    const { receipt } = toAccepted(await commit(stored, resolution, { runtime, startedAt }), resolution);
     if (text !== undefined) await tell(press, text, runtime.channels.get(channel));
-    const { status, body } = press.answer(text);
-    return { ...accepted, response: { status, headers: accepted.response.headers, body } };
+    // Without the mapping, whose own answers are not for presses.
+    return { receipt, response: { headers: {}, ...press.answer(text) } };
   }
 
   /** Where an answer to the press shows nothing. A failure changes nothing. */

@@ -1,12 +1,14 @@
-/** Each rule of an answer is needed: without it, an answer counts that must not. */
+/** Each rule of an answer and of a press is needed: without it, one counts that must not. */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { ANSWER_RULES, takeAnswer, type TakeOptions } from "../../src/core/approvals/chat-answer.ts";
+import { PRESS_RULES, takePress, type PressOptions, toButtonHash } from "../../src/core/approvals/press.ts";
 import { compilePlaces } from "../../src/core/mapping/policy/bounds.ts";
 import type { Journal, NewApproval } from "../../src/core/journal/journal.ts";
 import { claimRun } from "../contracts/journal/lost-claims.ts";
+import { open as openPostgres } from "../contracts/journal/openers/postgres.ts";
 import { open } from "../contracts/journal/openers/sqlite.ts";
 import { sampleApproval, sampleDelivery } from "../contracts/journal/samples.ts";
 import { silentLog } from "../../src/core/telemetry/log.ts";
@@ -108,4 +110,97 @@ describe.each<[rule: string, event: object, parts: Partial<NewApproval>, changes
     ANSWER_RULES[name] = () => true;
     expect(await answer(await ask(parts), event, changes)).toBe(true);
   });
+});
+
+const BUTTON = "pB8cX0wq7R1nZ3yV5tK9mL2jH4gF6dSa";
+
+/** Asks in Slack, with a button that approves. */
+async function askWithButton(parts: Partial<NewApproval> = {}, at = journal): Promise<void> {
+  const run = await claimRun(at);
+  const { id: runId, eventId } = run;
+  const question = sampleDelivery(runId, { eventId, channel: "slack", to: "C0OPS", isQuestion: true });
+  const approval = await sampleApproval(at, run, { expiresAt: Date.now() + 60_000, ...parts, question });
+  await at.holdRun(run, "approval", { asked: [approval], open: [], steps: [] });
+  const [delivery] = await at.claimDeliveries(1, Date.now());
+  await at.drawButtons(approval.id, [{ hash: toButtonHash(BUTTON), decision: "approve" }]);
+  const route = { channel: "slack", to: "C0OPS" };
+  const end = { state: "sent", at: Date.now(), route, partsSent: 1, messageId: "C0OPS:1.1" } as const;
+  await at.finishDelivery(delivery!, end);
+}
+
+async function press(fields: object = {}, changes: Partial<PressOptions> = {}): Promise<string | undefined> {
+  const payload = {
+    type: "block_actions",
+    user: { id: "U0ANN", team_id: "T0ACME" },
+    container: { channel_id: "C0OPS", message_ts: "1.1" },
+    actions: [{ value: `hookline:${BUTTON}` }],
+    ...fields,
+  };
+  const taken = await takePress(toRequest("slack", payload, { credential: "auth:slack" }), {
+    journal,
+    by: ["slack:T0ACME/U0ANN"],
+    mappings: [toUse("slack")],
+    vendors,
+    log: silentLog,
+    ...changes,
+  });
+  return taken?.reason;
+}
+
+const COUNTS = /^answered \w{4}$/;
+
+test("a press that keeps all rules counts, and no second one", async () => {
+  await askWithButton();
+  expect(await press()).toMatch(COUNTS);
+  expect(await press()).toContain("which had ended: Approved by slack:T0ACME/U0ANN");
+});
+
+test("a press after the question's time does not count", async () => {
+  await askWithButton({ expiresAt: Date.now() - 1000 });
+  expect(await press()).toContain("which had ended: Expired");
+});
+
+test.each([
+  ["of a token", { credential: "token:default" }],
+  ["of another sender", { credential: "auth:other" }],
+])("a request %s is no press", async (_, credential) => {
+  await askWithButton();
+  const mappings = [{ ...credential, source: { id: "slack", preset: "slack", mapping: {} } }];
+  expect(await press({}, { mappings })).toBeUndefined();
+});
+
+describe.each<[rule: string, fields: object, parts: Partial<NewApproval>, changes: Partial<PressOptions>]>([
+  ["isApprover", { user: { id: "U0EVE", team_id: "T0ACME" } }, {}, {}],
+  ["isApprover", { user: { id: "U0ANN", team_id: "T0EVIL" } }, {}, {}],
+  ["isApprover", {}, {}, { by: [] }],
+  ["isInPlace", {}, {}, { mappings: [toUse("slack"), toUse("other")] }],
+  ["isInPlace", {}, {}, { mappings: [toUse("slack", ["C0OTHER"]), toUse("other")] }],
+  ["isOurMessage", { container: { channel_id: "C0OPS", message_ts: "2.2" } }, {}, {}],
+  ["isOurMessage", { container: { channel_id: "C0OTHER", message_ts: "1.1" } }, {}, {}],
+  ["isOurMessage", {}, {}, { mappings: [toUse("slack", undefined, "slack:eu")], by: ["slack:eu:T0ACME/U0ANN"] }],
+  ["isWhole", {}, { onlyOnPage: true }, {}],
+])("%s of a press", (name, fields, parts, changes) => {
+  const rule = PRESS_RULES[name];
+  afterEach(() => {
+    if (rule) PRESS_RULES[name] = rule;
+  });
+
+  test("keeps it from counting, and it is what does it", async () => {
+    await askWithButton(parts);
+    expect(await press(fields, changes)).toContain("it is a press that does not count");
+    PRESS_RULES[name] = () => true;
+    expect(await press(fields, changes)).toMatch(COUNTS);
+  });
+});
+
+test("a thousand presses at once on two nodes are one decision, which releases the run once", async () => {
+  const [one, two] = await Promise.all([openPostgres(folder), openPostgres(folder)]);
+  await askWithButton({}, one);
+  const pressed = await Promise.all(
+    Array.from({ length: 1000 }, (_, index) => press({}, { journal: index % 2 === 0 ? one : two })),
+  );
+  expect(pressed.filter((reason) => COUNTS.test(reason ?? ""))).toHaveLength(1);
+  expect(await one.claimRuns(10, Date.now())).toHaveLength(1);
+  expect(await two.claimRuns(10, Date.now())).toHaveLength(0);
+  await Promise.all([one.close(), two.close()]);
 });

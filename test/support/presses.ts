@@ -94,15 +94,11 @@ const DISCORD_CHANNEL = "175928847299117063";
 
 /** Posts a press to the preset of its service. */
 export async function postPress(service: Service, name: string, press: Press): Promise<Pressed> {
-  const response = await postPressTo(service.url, name, press);
-  const text = await response.text();
-  const { events } = await service.api(`/api/events?hook=${name}&limit=1`);
-  return { status: response.status, body: text === "" ? undefined : JSON.parse(text), reason: events[0]?.reason };
-}
-
-export function postPressTo(url: string, name: string, press: Press): Promise<Response> {
   count += 1;
   const request = REQUESTS[name]?.(press);
   if (!request) throw new Error(`Nobody presses buttons in ${name}.`);
-  return fetch(`${url}/hooks/${name}`, { method: "POST", ...request });
+  const response = await fetch(`${service.url}/hooks/${name}`, { method: "POST", ...request });
+  const text = await response.text();
+  const { events } = await service.api(`/api/events?hook=${name}&limit=1`);
+  return { status: response.status, body: text === "" ? undefined : JSON.parse(text), reason: events[0]?.reason };
 }

@@ -288,6 +288,6 @@ test("a question that has ended says how, and no longer how it can be answered",
   const end = "Denied by slack:T0ACME/U0ANN, 2026-11-28 19:40 UTC: **no** <!channel>";
   const answering = { byMessage: true, byButton: true };
   const { text } = await toChatText(toQuestion({ ...ROWS, approval }), { channel: slack, answering, end });
-  expect(text).toContain("**Denied by slack:T0ACME/U0ANN, 2026-11-28 19:40 UTC: ??no?? ???channel?**");
+  expect(text).toContain("**Denied by slack:T0ACME/U0ANN, 2026-11-28 19:40 UTC: ??no?? ??channel?**");
   for (const gone of ["until", "approve cwzf", "Press a button", "Deny: not sent"]) expect(text).not.toContain(gone);
 });
