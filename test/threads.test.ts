@@ -1,5 +1,6 @@
 /** Replies of one session are in one thread, and who writes in it reaches that session and no other. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { CONTINUE_RULES } from "../src/core/mapping/continued.ts";
 import { waitFor } from "./support/client.ts";
 import { createChatMessages } from "./support/chat-messages.ts";
 import { type DiscordServer, startDiscord } from "./support/discord.ts";
@@ -227,6 +228,10 @@ test("who was not written to, and is not in from, does not reach the session of 
   const [id] = sent?.thread?.replaceAll(/[<>]/g, "").split(" ") ?? [];
   const mail = { id: "forwarded", from: "eve@example.net", subject: "Re: Incident", body: "And?", references: [id] };
   expect(await write("mail", { messages: [mail] })).not.toBe("letters");
+  const { hasSeen } = CONTINUE_RULES;
+  CONTINUE_RULES.hasSeen = () => true;
+  expect(await write("mail", { messages: [{ ...mail, id: "again" }] })).toBe("letters");
+  CONTINUE_RULES.hasSeen = hasSeen;
 });
 
 test("a message of ours without thread is the start of one, and what we wrote in a thread of others is not", async () => {

@@ -277,17 +277,11 @@ function findMispressed({ readPress }: Vendor, { presses = [], otherEvents = [] 
   for (const { event, press } of presses) {
     const whole = read(event, "a press");
     if (!isDeepStrictEqual(whole, press)) mistakes.push(`readPress: reads a press as ${JSON.stringify(whole)}`);
-    for (const at of listPaths(event.payload)) {
-      const usual = typeof readAt(event.payload, at);
-      // Another number is another message.
-      for (const odd of [undefined, ...ODD.filter((one) => typeof one !== "number" || usual !== "number")]) {
-        const changed = odd === undefined ? change(event.payload, at) : change(event.payload, at, odd);
-        const found = read({ ...event, payload: changed }, `${at.join(".")} = ${JSON.stringify(odd)}`);
-        const isSame = found?.value === press.value && found.messageId === press.messageId;
-        const isText = found && Object.values(found).every((part) => typeof part === "string" && part !== "");
-        if (found && !(isSame && isText))
-          mistakes.push(`readPress: takes ${at.join(".")} = ${JSON.stringify(odd)} as ${JSON.stringify(found)}`);
-      }
+    for (const { payload, what } of listChanges(event.payload)) {
+      const found = read({ ...event, payload }, what);
+      const isSame = found?.value === press.value && found.messageId === press.messageId;
+      const isText = found && Object.values(found).every((part) => typeof part === "string" && part !== "");
+      if (found && !(isSame && isText)) mistakes.push(`readPress: takes ${what} as ${JSON.stringify(found)}`);
     }
   }
   return mistakes;
@@ -300,6 +294,18 @@ function isSameMessage(one: PersonMessage, other: PersonMessage): boolean {
 
 function withoutUndefined(message: PersonMessage | undefined): unknown {
   return message && Object.fromEntries(Object.entries(message).filter(([, value]) => value !== undefined));
+}
+
+/** Each field of a payload, missing and of another type. Another number is another message. */
+function listChanges(payload: Record<string, unknown>): { payload: Record<string, unknown>; what: string }[] {
+  return listPaths(payload).flatMap((at) => {
+    const isNumber = typeof readAt(payload, at) === "number";
+    const odd = ODD.filter((one) => !isNumber || typeof one !== "number");
+    return [
+      { payload: change(payload, at), what: `${at.join(".")} missing` },
+      ...odd.map((one) => ({ payload: change(payload, at, one), what: `${at.join(".")} = ${JSON.stringify(one)}` })),
+    ];
+  });
 }
 
 type Path = readonly string[];

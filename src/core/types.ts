@@ -224,7 +224,7 @@ export interface AgentAction extends ActionBase, ReplyTarget, StoredSettings {
   woken?: Woken;
   /** The host of the service that the event is about. */
   serviceHost?: string;
-  /** What the message is from, if others who can read replies of its session cannot see it. */
+  /** The place of the message, if others who can read replies of its session cannot see it. */
   sources?: string[];
   /** The author may start a turn, but is not trusted: a person is asked before each call that changes something. */
   stranger?: true;

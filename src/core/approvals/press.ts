@@ -8,7 +8,7 @@ import { accountOf, isOtherUse, type Sender } from "./answer-sender.ts";
 import { decide } from "./decide.ts";
 import { describeEnd } from "./question/card.ts";
 
-/** What the journal keeps of the value of a button. */
+/** The journal keeps this of the value of a button. */
 export function toButtonHash(value: string): string {
   return hash("sha256", value);
 }
@@ -32,7 +32,7 @@ export interface TakenPress {
   reason: string;
   /** Absent: the press has decided nothing. */
   approvalId?: string;
-  /** What the presser is told. */
+  /** The presser is told this. */
   text?: string;
 }
 

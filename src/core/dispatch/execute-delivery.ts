@@ -58,8 +58,8 @@ async function deliver(delivery: ClaimedDelivery, resolved: Route, context: Disp
   if (delivery.isQuestion && !question) {
     return skip(delivery, context, "the question was answered before it was sent");
   }
-  const ended = delivery.ends === undefined ? undefined : await readEndedQuestion(delivery.ends, place, context);
-  if (delivery.ends !== undefined && !ended) return skip(delivery, context, "the question was not sent");
+  const told = delivery.ends === undefined ? undefined : await readEndedQuestion(delivery.ends, place, context);
+  if (delivery.ends !== undefined && !told) return skip(delivery, context, "the question was not sent");
   const run = await journal.getRun(runId);
   const isToSource = delivery.conversation !== undefined;
   if (run && isToSource) context.marks.show(run);
@@ -69,11 +69,11 @@ async function deliver(delivery: ClaimedDelivery, resolved: Route, context: Disp
   const target = { action, driver, to: route.to, commit: source?.commit };
   let thread = run && (await findThread(delivery, route, { run, driver, references: source?.references, journal }));
   const { text, review, warnings } =
-    action?.review && !delivery.isNotice && !delivery.isQuestion && !ended
+    action?.review && !delivery.isNotice && !delivery.isQuestion && !told
       ? await askChannel((ended) => prepareReview(delivery.text, target, ended), driver, context.signal)
-      : { text: ended?.text ?? delivery.text, review: undefined, warnings: [] };
+      : { text: told?.text ?? delivery.text, review: undefined, warnings: [] };
   const { parts, isCut } = await splitIntoParts(text, driver, format);
-  const replaces = driver.canUpdate ? (ended?.messageIds ?? delivery.replaces) : undefined;
+  const replaces = driver.canUpdate ? (told?.messageIds ?? delivery.replaces) : undefined;
   // A review cannot take the place of a message.
   const kept = review ? 0 : parts.length;
   await removeRest(replaces?.slice(kept), { driver, to: route.to, deliveryId }, context);
@@ -98,7 +98,7 @@ async function deliver(delivery: ClaimedDelivery, resolved: Route, context: Disp
     if (!review && replaces?.[index] !== undefined) message.replaces = replaces[index];
     if (index === 0 && review) message.review = review;
     if (thread) message.thread = thread;
-    if (ended) message.buttons = [];
+    if (told) message.buttons = [];
     if (question) Object.assign(message, await drawButtons(question, place, context));
     const sent = await sendPart(message, driver, context.signal);
     messageId = sent.messageId;

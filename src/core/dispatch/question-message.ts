@@ -39,7 +39,7 @@ export async function drawButtons(
     id,
     drawn.map(({ value, decision }) => ({ hash: toButtonHash(value), decision })),
   );
-  return { buttons: drawn.map(({ decision: _, ...button }) => button), pressUrl };
+  return { buttons: drawn.map(({ label, tone, value }) => ({ label, tone, value })), pressUrl };
 }
 
 function drawValue(): string {

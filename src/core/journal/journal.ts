@@ -347,7 +347,7 @@ export interface JournalReads {
   findAsked(code: string, channel: ChannelName, to: string): Promise<AskedApproval | undefined>;
   /** A question by its id, once it was sent. It may have ended. */
   getAsked(id: string): Promise<AskedApproval | undefined>;
-  /** What a button decides, by the hash of its value, once its question was sent. It may have ended. */
+  /** A button by the hash of its value, with its question, once that was sent. It may have ended. */
   findPressed(hash: string): Promise<PressedButton | undefined>;
   /** System events that no heartbeat has consumed yet, oldest first. */
   pendingSystemEvents(limit?: number): Promise<Entry[]>;

@@ -54,7 +54,7 @@ export interface MessageTemplate {
 /** A button below a question. */
 export interface Button {
   label: string;
-  /** It proves that a press is one of this button: nobody else knows it. */
+  /** Proves that a press is one of this button: nobody else knows it. */
   value: string;
   tone?: "good" | "bad";
 }

@@ -96,7 +96,7 @@ export interface DrawnButton {
   decision: Decision;
 }
 
-/** What a button decides, and the place where its question was asked. */
+/** A button with its question, and the place where that was asked. */
 export interface PressedButton {
   asked: AskedApproval;
   decision: Decision;

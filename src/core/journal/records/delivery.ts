@@ -61,7 +61,7 @@ export interface Route {
 /** A message that a delivery has sent, in a session that is kept. */
 export interface SentMessage {
   sessionKey: string;
-  /** As its delivery names it. */
+  /** The recipient, with the name that its delivery has. */
   to: string;
 }
 
