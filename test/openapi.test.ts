@@ -74,6 +74,9 @@ beforeAll(async () => {
     body: JSON.stringify({ path: "unknown" }),
   }).then((response): Promise<Json> => response.json());
   await fetch(`${service.url}/in/unknown`, { method: "POST" });
+  const choice = { action: "drop", filter: { hook: "unknown" } };
+  const { body: bulk } = await service.operate("POST", "/api/bulk", choice);
+  await service.operate("POST", "/api/bulk", { ...choice, token: bulk.token });
   const [retried, dropped] = dead.map(({ runId }) => runId);
   places = {
     "/in/{name}": "orders",
@@ -93,6 +96,7 @@ beforeAll(async () => {
     "/api/mappings/{id}/resume": "orders",
     "/api/dead-letters/{id}/retry": retried,
     "/api/dead-letters/{id}": dropped,
+    "/api/bulk/{id}": bulk.token,
     "/api/subscriptions/{id}": result.id,
     "/api/recordings/{id}": recording.id,
   };

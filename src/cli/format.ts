@@ -179,6 +179,7 @@ export function formatEvent(event: EventTimeline, { maxPayloadLines = MAX_PAYLOA
     "",
     `received ${event.receivedAt}`,
     ...(event.replayOf ? [`replay of ${event.replayOf}`] : []),
+    ...(event.replayedBy ? [`replayed as ${event.replayedBy}`] : []),
     ...(event.mapping ? [`mapping ${event.mapping}`] : []),
     ...(event.event ? [`event ${toPrintable(event.event)}`] : []),
     ...(event.subject ? [`subject ${toPrintable(event.subject)}`] : []),

@@ -40,7 +40,8 @@ import type { Question } from "../core/approvals/question/card.ts";
 import type { Runtime } from "../core/ports/runtime.ts";
 import type { AuthorityRow } from "../core/ports/authority.ts";
 import type { LogLine, Receipt } from "../core/types.ts";
-import type { DeadLetterChange, DeadLetterGroup } from "./dead-letter-groups.ts";
+import type { BulkAnswer, BulkProgress } from "./bulk/bulk.ts";
+import type { DeadLetterGroup } from "./dead-letter-groups.ts";
 import type { Diff } from "./diff.ts";
 import type { InboxItem } from "./inbox/item.ts";
 import type { MappingSourceView, MappingView } from "./mapping-views.ts";
@@ -96,8 +97,8 @@ export interface OperatorAnswers {
   "GET /api/rejections": { rejections: View<Rejection>[] };
   "GET /api/dead-letters": { deadLetters: DeadLetterView[] };
   "GET /api/dead-letters/groups": { groups: DeadLetterGroupView[]; countedTo: number };
-  "POST /api/dead-letters/retry": DeadLetterChange;
-  "POST /api/dead-letters/drop": DeadLetterChange;
+  "POST /api/bulk": BulkAnswer;
+  "GET /api/bulk/:id": BulkProgress;
   "POST /api/dead-letters/:id/retry": { ok: true; id: string };
   "DELETE /api/dead-letters/:id": { ok: true; id: string };
   "GET /api/subscriptions": { subscriptions: View<SubscriptionRow>[] };
@@ -114,7 +115,7 @@ interface SubscriptionView extends View<SubscriptionRow> {
 }
 
 /** The fields of a row in a list. */
-export type EventView = View<Omit<EventSummary, keyof Outcome | "status" | "unfinished">> & {
+export type EventView = View<Omit<EventSummary, keyof Outcome | "status" | "unfinished" | "failureGroup">> & {
   status: RequestWord;
 } & OutcomeView;
 export type DeadLetterView = View<DeadLetter>;
@@ -281,9 +282,9 @@ function toStepView({ late, ...step }: Step): StepView {
 }
 
 export function toEventView(summary: EventSummary): EventView {
-  const { id, hook, mapping, event, subject, receivedAt, replayOf, reason, actions } = summary;
+  const { id, hook, mapping, event, subject, receivedAt, replayOf, replayedBy, reason, actions } = summary;
   return {
-    ...toView({ id, hook, mapping, event, subject, receivedAt, replayOf, reason, actions }),
+    ...toView({ id, hook, mapping, event, subject, receivedAt, replayOf, replayedBy, reason, actions }),
     status: toRequestWord(summary),
     ...toOutcome(summary),
   };

@@ -22,6 +22,7 @@ import { describeReads } from "./journal/reads.ts";
 import { describeRetention } from "./journal/retention.ts";
 import { describeRuns } from "./journal/runs.ts";
 import { describeSearch } from "./journal/search.ts";
+import { describeFailedRequests } from "./journal/failed-requests.ts";
 import { describeSpend } from "./journal/spend.ts";
 import { describeTallies } from "./journal/tallies.ts";
 import { describeState } from "./journal/state.ts";
@@ -66,6 +67,7 @@ export function describeRecords(name: string, { open, opener, ...features }: Jou
   describe(`the records of the ${name} journal`, () => {
     describeAnswers(open);
     describeSearch(open);
+    describeFailedRequests(open);
     describeSpend(open);
     describeTallies(open);
     describeState(open);

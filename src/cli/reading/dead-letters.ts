@@ -44,7 +44,6 @@ const CHANGES = [
     name: "retry",
     description: "Give dead letters all their attempts again.",
     endpoint: "POST /api/dead-letters/:id/retry",
-    ofGroup: "POST /api/dead-letters/retry",
     done: "will be retried",
     key: "retried",
   },
@@ -52,7 +51,6 @@ const CHANGES = [
     name: "drop",
     description: "Remove dead letters without another attempt.",
     endpoint: "DELETE /api/dead-letters/:id",
-    ofGroup: "POST /api/dead-letters/drop",
     done: "canceled",
     key: "canceled",
   },
@@ -90,7 +88,7 @@ async function changeDeadLetters(
 
 /** Takes exactly those that it has counted: what fails meanwhile is left alone. */
 async function changeGroup(
-  { ofGroup, done, key }: DeadLetterChange,
+  { name: action, done, key }: DeadLetterChange,
   id: string,
   flags: ChoiceFlags,
   io: CliIo,
@@ -102,13 +100,14 @@ async function changeGroup(
     throw new ConfigError([{ message }]);
   }
   const { kind, hook, group } = chosen;
-  const { count, token } = await client.call(ofGroup, {}, { kind, hook, group });
+  const choice = { action, filter: { kind, hook, group } };
+  const { count, token } = await client.call("POST /api/bulk", {}, choice);
   if (flags.dryRun) {
     if (flags.json) printJson(io, { count });
     else print(io, `${formatCount(count, "dead letter")}. Without --dry-run, each of them will be ${key}.`);
     return;
   }
-  const { changed = 0 } = await client.call(ofGroup, {}, { kind, hook, group, token });
+  const { changed = 0 } = await client.call("POST /api/bulk", {}, { ...choice, token });
   if (flags.json) printJson(io, { count, [key]: changed });
   else print(io, `${changed} of ${count} ${done}`);
 }

@@ -4,6 +4,7 @@ import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { codeOf } from "../../core/errors.ts";
 import { REQUEST_FILTERS } from "../../core/shared/words.ts";
+import type { EventView } from "../../operator/views.ts";
 import {
   addListOptions,
   addServiceOptions,
@@ -78,7 +79,8 @@ export function addEvents(program: Command, io: CliIo): void {
   addFilterOptions(addServiceOptions(replay))
     .description(
       "Run events again through today's mappings, as new events. A sender that was refused and retried left one event for " +
-        "each attempt: a replay ignores idempotency keys and runs all of them.",
+        "each attempt: a replay ignores idempotency keys and runs all of them. Of events that the options choose, those whose " +
+        "turn or message has failed are retried instead, and those with another turn are left out.",
     )
     .argument("[ids...]", "ids of events; without ids, the options choose the events")
     .option("--last", "the newest event", false)
@@ -156,11 +158,11 @@ async function replayEvents(ids: string[], flags: ReplayFlags, io: CliIo): Promi
   const client = await createOperatorClient(flags, io);
   const named = await Promise.all(wanted.map((id) => findId(client, id)));
   // All of them before the first replay: the search would find the new events too.
-  const found = named.length > 0 ? [] : await Array.fromAsync(listEvents(client, flags), ({ id }) => id);
-  const chosen = [...named, ...found.toReversed()];
+  const found = named.length > 0 ? [] : await Array.fromAsync(listEvents(client, flags));
+  const chosen = [...named.map((id) => ({ id, isRetried: false })), ...found.flatMap(toReplayed).toReversed()];
   const replays: Replay[] = [];
-  for (const id of flags.dryRun ? [] : chosen) {
-    const replay = await replayEvent(client, id);
+  for (const { id, isRetried } of flags.dryRun ? [] : chosen) {
+    const replay = await (isRetried ? retryEvent(client, id) : replayEvent(client, id));
     // A handshake, say: nobody has named it.
     const isLeftOut = named.length === 0 && replay.code === "no_stored_body";
     if (!flags.json) print(io, formatReplay(replay, isLeftOut));
@@ -171,6 +173,19 @@ async function replayEvents(ids: string[], flags: ReplayFlags, io: CliIo): Promi
   if (flags.json) printJson(io, { count: chosen.length, replays });
   else if (flags.dryRun) print(io, `${chosen.length} would be replayed.`);
   else print(io, `${replays.filter(({ error }) => !error).length} of ${chosen.length} replayed.`);
+}
+
+/** A request without a turn is replayed, one whose turn or message has failed is retried. */
+function toReplayed({ id, status, actions, replayedBy }: EventView): { id: string; isRetried: boolean }[] {
+  const isRetried = actions.some(({ runId }) => runId !== undefined);
+  return replayedBy !== undefined || (isRetried && status !== "failed") ? [] : [{ id, isRetried }];
+}
+
+async function retryEvent(client: OperatorClient, id: string): Promise<Replay> {
+  const { runs, deliveries } = await client.call("GET /api/events/:id", { id });
+  const failed = [...runs, ...deliveries].filter(({ state }) => state === "failed");
+  for (const letter of failed) await client.call("POST /api/dead-letters/:id/retry", { id: letter.id });
+  return { id, status: 200, eventId: id };
 }
 
 interface Replay {

@@ -1,3 +1,5 @@
+import { type Failure, toCause } from "../shared/text/cause.ts";
+
 const MAX_LENGTH = 300;
 
 const IDS = /\b(?:[\da-f]{8}-(?:[\da-f]{4}-){3}[\da-f]{12}|(?=[\da-f]*\d)[\da-f]{12,})\b/gi;
@@ -10,4 +12,10 @@ const NUMBERS = /(?<![\w.])(?!(?:(?<=^|(?:answered|status|code|HTTP) )[45]\d\d(?
 export function toErrorGroup(error: string): string {
   const [line = ""] = error.slice(0, 4 * MAX_LENGTH).split("\n", 1);
   return line.replaceAll(IDS, "…").replaceAll(QUOTED, "“…”").replaceAll(NUMBERS, "…").slice(0, MAX_LENGTH);
+}
+
+/** The same for all failed requests of one cause. */
+export function toFailureGroup(failure: Failure): string {
+  const [error = "", ...place] = toCause(failure);
+  return [toErrorGroup(error), ...place].join(" · ");
 }

@@ -90,6 +90,12 @@ export interface DeadLetterFilter {
   failedTo?: number;
 }
 
+export interface FailedFilter extends Pick<Page, "from" | "to"> {
+  hook?: string;
+  mapping?: string;
+  group?: string;
+}
+
 export interface Retention {
   /** Milliseconds since the epoch, as all times are. */
   now: number;
@@ -305,7 +311,7 @@ export interface JournalWrites {
    * progress, and its event is accepted again. A delivery continues after the parts that were sent. False if unknown.
    */
   retryDeadLetter(id: string, now: number): Promise<boolean>;
-  /** Marks a dead letter as canceled; with the last of them its event is canceled. False if unknown. */
+  /** Marks a dead letter, or a failed request, as canceled; with the last of them its event is canceled. False if unknown. */
   dropDeadLetter(id: string): Promise<boolean>;
 }
 
@@ -380,6 +386,10 @@ export interface JournalReads {
   listEvents(
     page: Page & { prefix?: string; ids?: string[]; hook?: string; status?: EventStatus },
   ): Promise<EventSummary[]>;
+  /** Requests whose transform failed, and that were neither dropped nor replayed with success. Newest first. */
+  listFailedRequests(page: FailedFilter & { limit: number }): Promise<EventSummary[]>;
+  /** Which of these events have sent a message, and which of these runs a call that changes something. */
+  findEffects(ids: { events: string[]; runs: string[] }): Promise<{ events: Set<string>; runs: Set<string> }>;
   /** How many runs and deliveries are unfinished, or failed permanently. Counting ends at `max`, so that it takes as long in any journal. */
   countWork(max: number): Promise<WorkCounts>;
   getEvent(id: string): Promise<EventRecord | undefined>;

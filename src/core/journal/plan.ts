@@ -1,5 +1,6 @@
 import type { ActionReceipt, AgentAction, EventStatus, LogLine, NoneAction, Receipt } from "../types.ts";
 import type { AcceptResult, Idempotency, NewAction, NewEvent } from "./records/event.ts";
+import { toFailureGroup } from "./error-group.ts";
 import type { ToolAccess } from "./records/run.ts";
 
 /* Planning decides what an event adds to what is known. It writes nothing. */
@@ -195,6 +196,17 @@ export function isNone(accepted: NewAction): accepted is Extract<NewAction, { ac
 /** How many runs the event has: two actions of one event can be in one. */
 export function countRuns(actions: NewAction[]): number {
   return new Set(actions.filter(isRun).map(({ runId }) => runId)).size;
+}
+
+/** A failed request has failed until it is dropped, or a replay is accepted. One that is a replay itself leaves that to the first. */
+export function toFailed({ status, failure, replayOf }: NewEvent): { dead: 0 | 1; failureGroup?: string } {
+  if (status !== "failed" || !failure || replayOf !== undefined) return { dead: 0 };
+  return { dead: 1, failureGroup: toFailureGroup(failure) };
+}
+
+/** The event that this accepted replay settles. */
+export function findSettled({ status, replayOf }: NewEvent): string | undefined {
+  return status === "rejected" || status === "failed" ? undefined : replayOf;
 }
 
 /** Wakes are done with their commit. */

@@ -73,6 +73,8 @@ export function toEventSummary(row: Row): EventSummary {
     open: integer(row.open),
     dead: integer(row.dead),
     canceled: integer(row.canceled),
+    failureGroup: optional(text, row.failure_group ?? null),
+    replayedBy: optional(text, row.replay_id ?? null),
   };
 }
 

@@ -191,6 +191,11 @@ export const RUN_COLUMNS = `
     error_group text,                 -- of a dead run: its error, as toErrorGroup writes it
     error text`;
 
+/** The columns of a request whose transform failed. */
+export const FAILURE_COLUMNS = `
+    failure_group text,               -- its error, as toFailureGroup writes it
+    replay_id uuid                    -- the event of its replay that was accepted`;
+
 export const APPROVAL_COLUMNS = `
     mapping text COLLATE "C" NOT NULL,
     code text COLLATE "C" NOT NULL,
@@ -247,6 +252,9 @@ export const READY = `state = 'ready' AND interruptions < ${SUSPECT_AFTER}`;
 export const PENDING = `state = 'pending' AND interruptions < ${SUSPECT_AFTER}`;
 export const SUSPECT_RUN = `state = 'ready' AND interruptions >= ${SUSPECT_AFTER}`;
 export const SUSPECT_DELIVERY = `state = 'pending' AND interruptions >= ${SUSPECT_AFTER}`;
+
+/** Failed requests that nobody has treated. */
+export const FAILED_REQUEST = "dead > 0 AND failure_group IS NOT NULL";
 
 /** Indexes of the tables that differ. */
 export const INDEXES = `

@@ -1,6 +1,6 @@
 import type { FromSchema } from "json-schema-to-ts";
 import { decide } from "../../core/approvals/decide.ts";
-import { readQuestion } from "../../core/approvals/question/read-question.ts";
+import { readQuestion, toPlace } from "../../core/approvals/question/read-question.ts";
 import { HookError } from "../../core/errors.ts";
 import { json } from "../../core/ingress/router.ts";
 import { ofQuestions, QUESTION_WORDS, toEndWord } from "../../core/shared/words.ts";
@@ -32,9 +32,7 @@ export function createApprovalRoutes({ journal, tools, config }: RouteServices):
       about: "One question, with everything that a person should see.",
       async answer({ params: { id = "" } }) {
         const approval = requireFound(await journal.getApproval(id), "question");
-        const { agents, gateway } = config();
-        const place = { asked: agents.approvals, publicUrl: gateway.publicUrl };
-        return { ...toApprovalView(approval), question: await readQuestion(approval, journal, place) };
+        return { ...toApprovalView(approval), question: await readQuestion(approval, journal, toPlace(config())) };
       },
     }),
     "POST /api/approvals/:id": responding({

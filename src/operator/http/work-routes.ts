@@ -1,7 +1,7 @@
 import { startOfDay } from "../../core/shared/time.ts";
 import { MESSAGE_WORDS, ofMessages, ofTurns, TURN_WORDS } from "../../core/shared/words.ts";
 import { MAIN_SESSION } from "../../core/types.ts";
-import { CHANGE_SCHEMA, changeDeadLetters, groupDeadLetters, MAX_LETTERS } from "../dead-letter-groups.ts";
+import { groupDeadLetters, MAX_LETTERS } from "../dead-letter-groups.ts";
 import { toView } from "../iso-times.ts";
 import { toDeliveryView, toRunTimeline, toRunView, toSessionTimeline } from "../views.ts";
 import {
@@ -132,23 +132,13 @@ export function createWorkRoutes({ journal, cancel }: RouteServices): RoutesOf<W
         return { groups: groupDeadLetters(letters).map(toView), countedTo: MAX_LETTERS };
       },
     }),
-    "POST /api/dead-letters/retry": answering({
-      about: "Counts the dead letters of a group, or with the count's `token` retries exactly those.",
-      body: CHANGE_SCHEMA,
-      example: { kind: "run" },
-      answer: async ({ readJson }) => changeDeadLetters(journal, "retry", await readJson()),
-    }),
-    "POST /api/dead-letters/drop": answering({
-      about: "Counts the dead letters of a group, or with the count's `token` drops exactly those.",
-      body: CHANGE_SCHEMA,
-      example: { kind: "run" },
-      answer: async ({ readJson }) => changeDeadLetters(journal, "drop", await readJson()),
-    }),
     "POST /api/dead-letters/:id/retry": changing("dead letter", "Gives a dead letter all its attempts again.", (id) =>
       journal.retryDeadLetter(id, Date.now()),
     ),
-    "DELETE /api/dead-letters/:id": changing("dead letter", "Marks a dead letter as canceled.", (id) =>
-      journal.dropDeadLetter(id),
+    "DELETE /api/dead-letters/:id": changing(
+      "dead letter",
+      "Marks a dead letter, or a failed request, as canceled.",
+      (id) => journal.dropDeadLetter(id),
     ),
   };
 }

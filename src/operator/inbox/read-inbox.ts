@@ -1,4 +1,4 @@
-import { readQuestion } from "../../core/approvals/question/read-question.ts";
+import { readQuestion, toPlace } from "../../core/approvals/question/read-question.ts";
 import type { ResolvedConfig } from "../../core/config/resolved-config.ts";
 import type { Approval, Journal } from "../../core/journal/journal.ts";
 import { DAY_MS } from "../../core/shared/time.ts";
@@ -32,7 +32,7 @@ export async function readInbox(sources: InboxSources, now = Date.now()): Promis
       journal.listRuns({ state: "ready", limit }),
       journal.listRuns({ state: "held", limit }),
       journal.listDeadLetters({ limit }),
-      journal.listEvents({ status: "failed", limit }),
+      journal.listFailedRequests({ limit }),
       journal.listEvents({ status: "skipped", from: now - DAY_MS, limit }),
       journal.listPauses(),
       journal.publications.state(),
@@ -75,8 +75,7 @@ export async function readInboxItem(id: string, sources: InboxSources): Promise<
 }
 
 async function readDecideItem(approval: Approval, { journal, config }: InboxSources): Promise<InboxItem> {
-  const { agents, gateway } = config();
-  const question = await readQuestion(approval, journal, { asked: agents.approvals, publicUrl: gateway.publicUrl });
+  const question = await readQuestion(approval, journal, toPlace(config()));
   const { eventId } = approval;
   const [event] = eventId === undefined ? [] : await journal.listEvents({ ids: [eventId], limit: 1 });
   return toDecideItem({ approval, question, event });

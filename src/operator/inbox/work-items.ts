@@ -1,8 +1,11 @@
 import { hash } from "node:crypto";
 import { toVisible } from "../../core/boundary/visible.ts";
-import type { DeadLetter, EventFailure, EventSummary, Pause, Run } from "../../core/journal/journal.ts";
+import type { DeadLetter, EventSummary, Pause, Run } from "../../core/journal/journal.ts";
+import { type Failure, toCause } from "../../core/shared/text/cause.ts";
 import { QUESTION_HOLDS } from "../../core/types.ts";
-import { groupDeadLetters, toFailedBefore } from "../dead-letter-groups.ts";
+import { toToken } from "../bulk/bulk.ts";
+import type { BulkFilter } from "../bulk/select.ts";
+import { groupDeadLetters } from "../dead-letter-groups.ts";
 import { toIso } from "../iso-times.ts";
 import { type InboxItem, toFacts } from "./item.ts";
 
@@ -14,10 +17,10 @@ export function toFailedItems(
 ): InboxItem[] {
   const ofWork = groupDeadLetters([...letters]).map(
     ({ kind, hook, group, error, count, firstAt, lastAt }): InboxItem => {
-      const body = { kind, hook, group, token: toFailedBefore(now) };
+      const id = toItemId(JSON.stringify([kind, hook, group]));
       const noun = kind === "run" ? "turn" : "message";
       return {
-        id: `failed:${hash("sha256", JSON.stringify([kind, hook, group])).slice(0, 12)}`,
+        id,
         part: "failed",
         title: `${count} ${noun}${count === 1 ? "" : "s"} of ${toVisible(hook ?? "heartbeats")}`,
         subject: toVisible(error),
@@ -27,48 +30,68 @@ export function toFailedItems(
           ...toFacts("service", { First: toIso(firstAt), Last: toIso(lastAt) }),
           ...toFacts("tool", { Error: toVisible(error) }),
         ],
-        actions: [
-          { id: "retry", label: `Retry ${count}`, method: "POST", path: "/api/dead-letters/retry", body },
-          { id: "drop", label: `Drop ${count}`, method: "POST", path: "/api/dead-letters/drop", body },
-        ],
+        actions: toBulkActions(["retry", "drop"], count, {
+          filter: { kind, hook, group },
+          token: toToken(now, toTokenName(id)),
+        }),
       };
     },
   );
-  return [...ofWork, ...toFailedRequests(failed)];
+  return [...ofWork, ...toFailedRequests(failed, now)];
 }
 
 /** Requests whose transform failed, by mapping and error. */
-function toFailedRequests(failed: readonly EventSummary[]): InboxItem[] {
-  const ofTransforms = failed.filter(({ failure }) => failure !== undefined);
-  const groups = Map.groupBy(ofTransforms, ({ hook, mapping, failure }) =>
-    JSON.stringify([hook, mapping, ...toCause(failure)]),
+function toFailedRequests(failed: readonly EventSummary[], now: number): InboxItem[] {
+  const groups = Map.groupBy(failed, ({ hook, mapping, failureGroup }) =>
+    JSON.stringify([hook, mapping, failureGroup]),
   );
   return [...groups].map(([cause, events]): InboxItem => {
     const [newest] = events;
     const times = events.map(({ receivedAt }) => receivedAt);
-    const { hook = "", mapping = hook, failure } = newest ?? {};
+    const { hook = "", mapping, failureGroup: group } = newest ?? {};
+    const failure: Failure = newest?.failure ?? { message: "" };
     const subjects = events.flatMap(({ subject }) => subject ?? []).slice(0, MAX_SUBJECTS);
+    const id = toItemId(cause);
     return {
-      id: `failed:${hash("sha256", cause).slice(0, 12)}`,
+      id,
       part: "failed",
-      title: `${events.length} request${events.length === 1 ? "" : "s"} by the transform of ${toVisible(mapping)}`,
+      title: `${events.length} request${events.length === 1 ? "" : "s"} by the transform of ${toVisible(mapping ?? hook)}`,
       subject: toVisible(toCause(failure).join(" · ")),
       since: toIso(Math.max(...times)),
       count: events.length,
       blocks: [
         ...toFacts("service", { First: toIso(Math.min(...times)), Last: toIso(Math.max(...times)) }),
-        ...toFacts("tool", { Error: toVisible(failure?.detail ?? failure?.message ?? "") }),
+        ...toFacts("tool", { Error: toVisible(failure.detail ?? failure.message) }),
         ...toFacts("event", { Subjects: toVisible(subjects.join(" · ")) }),
       ],
-      actions: [],
+      actions: toBulkActions(["replay", "drop"], events.length, {
+        filter: { kind: "request", hook, mapping, group },
+        token: toToken(now, toTokenName(id)),
+      }),
     };
   });
 }
 
-/** The error, and where it was thrown. The sentence of the answer says nothing of it. */
-function toCause({ message = "", detail = message }: Partial<EventFailure> = {}): string[] {
-  const place = /[^\s(/\\]+:\d+:\d+/.exec(detail)?.[0];
-  return [detail.split("\n", 1)[0] ?? "", ...(place === undefined ? [] : [place])];
+const toItemId = (cause: string): string => `failed:${hash("sha256", cause).slice(0, 12)}`;
+
+/** Each action of an item has its own token. */
+const toTokenName = (id: string): string => id.replace(":", "-");
+
+const LABELS = { replay: "Replay", retry: "Retry", drop: "Drop" };
+
+/** Calls that treat exactly what the item counts. */
+function toBulkActions(
+  actions: readonly (keyof typeof LABELS)[],
+  count: number,
+  { filter, token }: { filter: BulkFilter; token: string },
+): InboxItem["actions"] {
+  return actions.map((action) => ({
+    id: action,
+    label: `${LABELS[action]} ${count}`,
+    method: "POST",
+    path: "/api/bulk",
+    body: { action, filter, token: `${token}-${action}` },
+  }));
 }
 
 const MAX_SUBJECTS = 3;

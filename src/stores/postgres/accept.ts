@@ -2,6 +2,7 @@ import type { AcceptResult, NewEntry, NewEvent } from "../../core/journal/journa
 import {
   type Commit,
   countRuns,
+  findSettled,
   firstStatus,
   isNone,
   isRun,
@@ -12,8 +13,10 @@ import {
   type Plan,
   planEvent,
   toAccessText,
+  toFailed,
 } from "../../core/journal/plan.ts";
 import { fromEvent, integer, text, toDetail } from "../../core/journal/rows.ts";
+import { FAILED_REQUEST } from "../../core/journal/tables.ts";
 import { MAX_CORRECTION_MS } from "../../core/journal/waits.ts";
 import { awaitEarlierCommits } from "./changes.ts";
 import type { Sql } from "./database.ts";
@@ -204,7 +207,10 @@ async function listEntries(transaction: Transaction, commits: Accepted[]): Promi
   return entries.map(({ mapping = "", entry }) => (paused.has(mapping) ? { ...entry, urgent: false } : entry));
 }
 
-function reportEvent({ report }: Transaction, { id }: NewEvent, { actions }: Commit): void {
+function reportEvent({ report }: Transaction, event: NewEvent, { actions }: Commit): void {
+  const { id } = event;
+  const settled = findSettled(event);
+  if (settled !== undefined) report({ kind: "event", id: settled });
   for (const action of actions) {
     if (!isRun(action) && !isNone(action)) report({ kind: "session", key: action.entry.sessionKey });
   }
@@ -219,15 +225,25 @@ function addEvents(batch: Batch, commits: Accepted[]): void {
     `INSERT INTO hookline.events (id, detail)
      SELECT * FROM json_to_recordset($rows) AS row (id uuid, detail text)`,
   );
-  const states = commits.map(({ event: { id, hook, status, receivedAt }, plan: { actions } }) => {
+  const states = commits.map(({ event, plan: { actions } }) => {
+    const { id, hook, receivedAt } = event;
     const open = countRuns(actions);
-    return { id, hook, status: firstStatus({ status }, open), received_at: receivedAt, open };
+    const { dead, failureGroup: failure_group } = toFailed(event);
+    return { id, hook, status: firstStatus(event, open), received_at: receivedAt, open, dead, failure_group };
   });
   batch.add(
     "new_states",
     states,
-    `INSERT INTO hookline.event_states (id, hook, status, received_at, open, dead)
-     SELECT *, 0 FROM json_to_recordset($rows) AS row (id uuid, hook text, status text, received_at bigint, open integer)`,
+    `INSERT INTO hookline.event_states (id, hook, status, received_at, open, dead, failure_group)
+     SELECT * FROM json_to_recordset($rows) AS row (id uuid, hook text, status text, received_at bigint, open integer,
+       dead integer, failure_group text)`,
+  );
+  const replays = commits.flatMap(({ event }) => ({ id: event.id, settled: findSettled(event) }));
+  batch.add(
+    "settled",
+    replays.filter(({ settled }) => settled !== undefined),
+    `UPDATE hookline.event_states AS state SET dead = 0, replay_id = row.id
+     FROM json_to_recordset($rows) AS row (id uuid, settled uuid) WHERE state.id = row.settled AND ${FAILED_REQUEST}`,
   );
   const bodies = commits.filter(({ event }) => event.request.body.length > 0).map(({ event }) => event);
   let end = 1;

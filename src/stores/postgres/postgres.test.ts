@@ -204,7 +204,7 @@ async function handleOne(journal: PostgresJournal, session: string): Promise<voi
 
 /** Work that waits for a later time. */
 const BACKLOG = `
-  INSERT INTO hookline.event_states SELECT gen_random_uuid(), 'github', 'accepted', 1, 1, 0 FROM generate_series(1, 10000);
+  INSERT INTO hookline.event_states (id, hook, status, received_at, open, dead) SELECT gen_random_uuid(), 'github', 'accepted', 1, 1, 0 FROM generate_series(1, 10000);
   INSERT INTO hookline.runs (id, kind, event_id, session_key, state, attempts, created_at, due_at, not_before, action)
     SELECT gen_random_uuid(), 'hook', id, id, 'ready', 1, 1, 1, hookline.now_ms() + 3600000, '{}' FROM hookline.event_states WHERE status = 'accepted';
   INSERT INTO hookline.deliveries (id, run_id, channel, recipient, state, attempts, created_at, due_at, not_before, parts_sent, text)

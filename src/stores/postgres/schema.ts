@@ -4,6 +4,8 @@ import {
   APPROVAL_COLUMNS,
   DELIVERY_COLUMNS,
   ENTRY_COLUMNS,
+  FAILED_REQUEST,
+  FAILURE_COLUMNS,
   INDEXES,
   NARROW_TABLES,
   PENDING,
@@ -45,11 +47,13 @@ const VERSION_1 = `
     status text NOT NULL,
     received_at bigint NOT NULL,
     open integer NOT NULL,            -- its runs and deliveries that are not finished
-    dead integer NOT NULL,            -- its runs and deliveries that failed permanently
-    canceled integer NOT NULL DEFAULT 0  -- its runs and deliveries that were canceled
+    dead integer NOT NULL,            -- its runs and deliveries that failed permanently; 1: a failed request
+    canceled integer NOT NULL DEFAULT 0,  -- its runs and deliveries that were canceled
+    ${FAILURE_COLUMNS}
   ) WITH (fillfactor = 70);
   CREATE INDEX event_states_hook ON hookline.event_states (hook, id);
   CREATE INDEX event_states_status ON hookline.event_states (status, id);
+  CREATE INDEX event_states_failed ON hookline.event_states (id) WHERE ${FAILED_REQUEST};
 
   CREATE TABLE hookline.runs (
     seq bigint GENERATED ALWAYS AS IDENTITY,

@@ -1,6 +1,7 @@
 import {
   type Commit,
   countRuns,
+  findSettled,
   firstStatus,
   isNone,
   isRun,
@@ -8,11 +9,13 @@ import {
   type KnownKey,
   type NewKeys,
   planEvent,
+  toFailed,
   toReplay,
 } from "../../core/journal/plan.ts";
 import type { AcceptResult, NewEvent } from "../../core/journal/records/event.ts";
 import type { NewEntry } from "../../core/journal/records/session.ts";
 import { fromEvent, text } from "../../core/journal/rows.ts";
+import { FAILED_REQUEST } from "../../core/journal/tables.ts";
 import { MAX_CORRECTION_MS } from "../../core/journal/waits.ts";
 import type { Database } from "./database.ts";
 import { insertEntry } from "./entries.ts";
@@ -62,14 +65,22 @@ function insertEvent(transaction: Transaction, event: NewEvent, plan: Commit, se
   const { id, hook, receivedAt, request } = event;
   const open = countRuns(plan.actions);
   const status = firstStatus(event, open);
-  transaction.run(INSERT_EVENT, seq, id, hook, status, open, receivedAt, fromEvent(event, plan));
+  const { dead, failureGroup } = toFailed(event);
+  const detail = fromEvent(event, plan);
+  transaction.run(INSERT_EVENT, seq, id, hook, status, open, dead, receivedAt, failureGroup, detail);
+  const settled = findSettled(event);
+  if (settled !== undefined && transaction.run(SETTLE, id, settled) > 0)
+    transaction.report({ kind: "event", id: settled });
   transaction.counters.add({ events: 1 });
   if (request.body.length === 0) return;
   transaction.run("INSERT OR FAIL INTO bodies (event_seq, body) VALUES (?, ?)", seq, request.body);
 }
 
 const INSERT_EVENT = `
-  INSERT OR FAIL INTO events (seq, id, hook, status, open, dead, received_at, detail) VALUES (?, ?, ?, ?, ?, 0, ?, ?)`;
+  INSERT OR FAIL INTO events (seq, id, hook, status, open, dead, received_at, failure_group, detail)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`;
+
+const SETTLE = `UPDATE OR FAIL events SET dead = 0, replay_id = ? WHERE id = ? AND ${FAILED_REQUEST}`;
 
 /* Idempotency keys */
 

@@ -2,6 +2,8 @@ import {
   APPROVAL_COLUMNS,
   DELIVERY_COLUMNS,
   ENTRY_COLUMNS,
+  FAILED_REQUEST,
+  FAILURE_COLUMNS,
   INDEXES,
   NARROW_TABLES,
   PENDING,
@@ -28,10 +30,11 @@ const VERSION_1 = `
     hook TEXT NOT NULL,
     status TEXT NOT NULL,
     open INTEGER NOT NULL,            -- its runs and deliveries that are not finished
-    dead INTEGER NOT NULL,            -- its runs and deliveries that failed permanently
+    dead INTEGER NOT NULL,            -- its runs and deliveries that failed permanently; 1: a failed request
     canceled INTEGER NOT NULL DEFAULT 0,  -- its runs and deliveries that were canceled
     received_at INTEGER NOT NULL,
-    detail TEXT NOT NULL              -- JSON: EventDetail
+    detail TEXT NOT NULL,             -- JSON: EventDetail
+    ${toSqlite(FAILURE_COLUMNS)}
   ) STRICT;
   CREATE TABLE bodies (               -- none: the body is empty
     event_seq INTEGER PRIMARY KEY,
@@ -117,6 +120,7 @@ const VERSION_1 = `
   CREATE UNIQUE INDEX events_id ON events (id);
   CREATE INDEX events_hook ON events (hook);
   CREATE INDEX events_status ON events (status);
+  CREATE INDEX events_failed ON events (id) WHERE ${FAILED_REQUEST};
   CREATE UNIQUE INDEX runs_id ON runs (id);
   CREATE INDEX runs_due ON runs (mapping, due_at) WHERE ${READY} AND not_before IS NULL;
   CREATE INDEX runs_tried ON runs (mapping, ${TRIED}) WHERE ${READY} AND not_before IS NOT NULL;

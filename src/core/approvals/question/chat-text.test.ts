@@ -108,7 +108,7 @@ Mapping: \`support\` · Place: \`mail billing@acme.example\` · Received: \`2026
 
 It read: \`charges.list\` (private)
 
-Approve: sent once, with exactly these arguments; then the agent goes on. Deny: not sent; the agent is told, with your reason. The agent has read private text from: charges. 2 later events of this session wait for it.
+Approve: sent once, with exactly these arguments; then the agent goes on. Deny: not sent; the agent gets your reason, and goes on. The agent has read private text from: charges. 2 later events of this session wait for it.
 
 May decide: \`slack:T0ACME/U0ANN in slack C0OPS\` · Event: \`0199\` · Run: \`0198, step 4\`
 

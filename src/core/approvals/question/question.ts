@@ -190,7 +190,7 @@ function toNote(part: CardPart, text: string): Block {
 }
 
 const FOLLOWS: Record<ApprovalKind, string> = {
-  call: "Approve: sent once, with exactly these arguments; then the agent goes on. Deny: not sent; the agent is told, with your reason.",
+  call: "Approve: sent once, with exactly these arguments; then the agent goes on. Deny: not sent; the agent gets your reason, and goes on.",
   outcome:
     "Done: the agent goes on with the result. Again: the call is sent again, with the same call id. Give up: the agent goes on without a result.",
   reply: "Approve: delivered once. Deny: not delivered.",

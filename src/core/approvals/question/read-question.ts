@@ -1,3 +1,4 @@
+import type { ResolvedConfig } from "../../config/resolved-config.ts";
 import type { Approval, Journal, NewApproval } from "../../journal/journal.ts";
 import type { Question } from "./card.ts";
 import { type QuestionRows, toQuestion } from "./question.ts";
@@ -7,11 +8,18 @@ export type QuestionJournal = Pick<Journal, "getEvent" | "getRun" | "listSteps" 
 /** More are not counted. */
 const MAX_BEHIND = 100;
 
+/** Where people are asked, and the address of the operator's page. */
+type QuestionPlace = Pick<QuestionRows, "asked"> & { publicUrl?: string };
+
+export function toPlace({ agents, gateway }: Pick<ResolvedConfig, "agents" | "gateway">): QuestionPlace {
+  return { asked: agents.approvals, publicUrl: gateway.publicUrl };
+}
+
 /** A question with what the journal knows of its run and event. */
 export async function readQuestion(
   approval: NewApproval | Approval,
   journal: QuestionJournal,
-  place: Pick<QuestionRows, "asked"> & { publicUrl?: string },
+  place: QuestionPlace,
 ): Promise<Question> {
   const { runId, eventId, id } = approval;
   const [event, run, steps] = await Promise.all([

@@ -1,10 +1,11 @@
-import { isId } from "../../shared/id.ts";
+import { firstIdAt, isId } from "../../shared/id.ts";
 import { type UnfinishedWord, toUnfinishedWord } from "../../shared/words.ts";
 import { DELIVERY_STATES, EVENT_STATUSES, type EventStatus, RUN_STATES } from "../../types.ts";
-import type { Page } from "../journal.ts";
+import type { FailedFilter, Page } from "../journal.ts";
 import type { Answer, EventRecord, EventSummary, MappingCount } from "../records/event.ts";
 import { bytes, integer, text, type Row } from "../rows.ts";
 import * as rows from "../rows.ts";
+import { FAILED_REQUEST } from "../tables.ts";
 import { listPage, toWhere, type Reader, withinPage } from "./reader.ts";
 import { toWaitingRuns, withFailedAttempts, withSteps } from "./runs.ts";
 
@@ -28,6 +29,20 @@ export async function listEventRows(reader: Reader, page: Parameters<typeof list
     ["id <=", last],
     ["id = ANY", ids?.filter(isId)],
   ]);
+}
+
+/** Failed requests that nobody has treated, newest first. */
+export async function listFailedRequests(
+  { all, tables }: Reader,
+  { limit, hook, mapping, group, from = 0, to = Infinity }: FailedFilter & { limit: number },
+): Promise<EventSummary[]> {
+  const found = await all(
+    `SELECT * FROM ${tables.events} WHERE ${FAILED_REQUEST} AND ($2::text IS NULL OR hook = $2)
+       AND ($3::text IS NULL OR ${tables.mappingOf} = $3) AND ($4::text IS NULL OR failure_group = $4)
+       AND id >= $5 AND id < $6 ORDER BY id DESC LIMIT $1`,
+    [limit, hook, mapping, group, firstIdAt(from), firstIdAt(to)],
+  );
+  return found.map(rows.toEventSummary);
 }
 
 /** The lowest and the highest id with these digits in front; undefined if no id has them. */

@@ -2,6 +2,7 @@ import type { JournalReads } from "../journal.ts";
 import type { PublicationReads } from "../publications.ts";
 import { findAsked, findPressed, getApproval, getAsked, listApprovals } from "./approvals.ts";
 import { listDeadLetters } from "./dead-letters.ts";
+import { findEffects } from "./sent-effects.ts";
 import {
   findChange,
   findSent,
@@ -14,7 +15,7 @@ import {
   operatorRoute,
   wasSent,
 } from "./deliveries.ts";
-import { findAnswer, getEvent, listEvents } from "./events.ts";
+import { findAnswer, getEvent, listEvents, listFailedRequests } from "./events.ts";
 import { countRestarts, readSurvival } from "./survival.ts";
 import * as publications from "./published.ts";
 import type { Reader } from "./reader.ts";
@@ -74,6 +75,8 @@ export function createReads(read: Read): JournalReads {
     history: read(history),
     sessionStart: read(sessionStart),
     listEvents: read(listEvents),
+    listFailedRequests: read(listFailedRequests),
+    findEffects: read(findEffects),
     countWork: read(countWork),
     getEvent: read(getEvent),
     listSessions: read(listSessions),

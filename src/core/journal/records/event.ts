@@ -172,6 +172,10 @@ export interface EventSummary extends Pick<
   open: number;
   dead: number;
   canceled: number;
+  /** The error of a failed request without details, equal for those of one cause. */
+  failureGroup?: string;
+  /** The accepted replay of a failed request. */
+  replayedBy?: string;
   /**
    * If its actions have one run in all: that run, and one of its deliveries: a failed, else an unfinished, else the newest.
    * `others`: how many more are in the same state.

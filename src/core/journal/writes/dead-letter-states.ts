@@ -1,6 +1,7 @@
 import { isId } from "../../shared/id.ts";
 import { RUN_CANCELED } from "../records/approval.ts";
 import { text } from "../rows.ts";
+import { FAILED_REQUEST } from "../tables.ts";
 import { withdrawApprovals } from "./approval-states.ts";
 import { type Origin, recipientLockOf, sessionLock, toOrigin, type Work, type Writer } from "./writer.ts";
 
@@ -18,13 +19,22 @@ export function* retryDeadLetter(writer: Writer, id: string, now: number): Work<
 
 export function* dropDeadLetter(writer: Writer, id: string): Work<boolean> {
   const letter = yield* lockLetter(writer, id);
-  if (!letter) return false;
+  if (!letter) return yield* dropRequest(writer, id);
   const isRun = letter.kind === "run";
   if ((yield* writer.run(isRun ? DROP_RUN : DROP_DELIVERY, [id])) === 0) return false;
   yield* endLetter(writer, letter, 0);
   if (isRun) yield* withdrawApprovals(writer, { runId: id }, RUN_CANCELED);
   return true;
 }
+
+function* dropRequest(writer: Writer, id: string): Work<boolean> {
+  if (!isId(id) || (yield* writer.run(dropRequestIn(writer), [id])) === 0) return false;
+  yield* writer.report([{ kind: "dead-letter", id, eventId: id, isDead: false }]);
+  return true;
+}
+
+const dropRequestIn = ({ tables }: Writer): string =>
+  `UPDATE ${tables.states} SET dead = 0, canceled = 1, status = 'canceled' WHERE id = $1 AND ${FAILED_REQUEST}`;
 
 interface Letter extends Origin {
   id: string;

@@ -26,7 +26,19 @@ export function Event({ id }: { id: string }): JSX.Element {
 }
 
 function Details({ event }: { event: Timeline }): JSX.Element {
-  const { id, hook, mapping, event: name, subject, credential, replayOf, request, warnings, entries } = event;
+  const {
+    id,
+    hook,
+    mapping,
+    event: name,
+    subject,
+    credential,
+    replayOf,
+    replayedBy,
+    request,
+    warnings,
+    entries,
+  } = event;
   const [isEdited, setEdited] = useState(() => hasDraft(`replay ${id}`));
   const hasBody = request.payload !== "";
   const said = entries.filter(({ role }) => role !== "system");
@@ -52,6 +64,7 @@ function Details({ event }: { event: Timeline }): JSX.Element {
             </span>
           )}
           {replayOf !== undefined && <a href={hrefTo(["events", replayOf])}>replay of an earlier event</a>}
+          {replayedBy !== undefined && <a href={hrefTo(["events", replayedBy])}>replayed as a new event</a>}
           <span>
             <code>{id}</code> <Copy text={id} label="Copy id" />
           </span>

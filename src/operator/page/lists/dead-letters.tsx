@@ -109,7 +109,7 @@ type Choice = Pick<DeadLetterGroupView, "kind" | "hook" | "group">;
 async function treatGroup(treatment: Treatment, choice: Choice, reload: () => void): Promise<void> {
   const failed = treatment === "retry" ? "Not retried" : "Not dropped";
   const change = (token?: string, isLast = false) =>
-    call(`POST /api/dead-letters/${treatment}`, {}, { body: { ...choice, token }, isLast });
+    call("POST /api/bulk", {}, { body: { action: treatment, filter: choice, token }, isLast });
   const preview = await notifyOf(change(), undefined, failed);
   if (!preview) return;
   const { count, token } = preview;
