@@ -104,8 +104,17 @@ export function describeNode(config: ResolvedConfig, startedAt: string): NodeInf
   };
 }
 
+/** A node describes itself every few seconds, and a configuration may be megabytes. */
+const digests = new WeakMap<ResolvedConfig, string>();
+
 /** The same on all nodes that would do the same with a request. Places on the node's own machine do not count. */
-function digestOf({
+function digestOf(config: ResolvedConfig): string {
+  const digest = digests.get(config) ?? computeDigest(config);
+  digests.set(config, digest);
+  return digest;
+}
+
+function computeDigest({
   baseDir,
   gateway: { host: _host, port: _port, role: _role, ...gateway },
   ...config

@@ -13,3 +13,6 @@ compiledChecks.find = (name) => {
   const file = path.join(PACKAGE, "dist/checks", `${name}.cjs`);
   return existsSync(file) ? load(file) : undefined;
 };
+
+let tried: Set<string> | undefined;
+compiledChecks.isTried = (name) => (tried ??= new Set(load(path.join(PACKAGE, "dist/checks/tried.json")))).has(name);

@@ -10,7 +10,7 @@ export interface Diagnostics {
   warnings: ConfigProblem[];
 }
 
-export function createDiagnostics({ file, key: mapping }: MappingSource): Diagnostics {
+export function createDiagnostics({ file, key: mapping }: Pick<MappingSource, "file" | "key">): Diagnostics {
   const problems: ConfigProblem[] = [];
   const warnings: ConfigProblem[] = [];
   return {

@@ -1,6 +1,6 @@
 import type { MappingInput, ValuePattern } from "../config/schema/generated.ts";
 import { findOptionalConstants, findUnknownKeywords, toUnknownKeyword } from "../config/schema/keywords.ts";
-import { compileSchema } from "../config/schema/validator.ts";
+import { compileSchema, isTried, type SchemaCheck } from "../config/schema/validator.ts";
 import { messageOf } from "../errors.ts";
 import { appendSegment, isObject, readOwn, toKeyPath } from "../shared/json.ts";
 import { exactPayload } from "../shared/exact-json.ts";
@@ -83,10 +83,15 @@ function compilePayload(written: string, pattern: ValuePattern, diagnostics: Dia
 }
 
 function compileWhere(schema: unknown, diagnostics: Diagnostics): Test {
+  let check: SchemaCheck | undefined;
+  const compile = (): SchemaCheck => (check ??= compileSchema(schema, { untrusted: true }));
+  const holds: Test = ({ payload }) => compile()(payload).length === 0;
+  // Compiled at the first request: those of all presets would take half of a start.
+  if (isTried(schema)) return holds;
   try {
-    const check = compileSchema(schema, { untrusted: true });
+    compile();
     reportWhere(schema, diagnostics);
-    return ({ payload }) => check(payload).length === 0;
+    return holds;
   } catch (error) {
     diagnostics.problem("match.where", `The schema is not valid: ${messageOf(error)}.`);
     return () => false;

@@ -1,8 +1,14 @@
 import { expect, test } from "vitest";
 import { compileRecurrence, findFlaw, findLast, type Recurrence, toWallTime } from "./recurrence.ts";
+import { HOUR_MS } from "./time.ts";
 
 const ZONES = ["Europe/Berlin", "America/New_York", "Australia/Lord_Howe"];
 const YEAR = { from: Date.UTC(2026, 0, 1), to: Date.UTC(2027, 0, 1) };
+/** In these months each of the zones has a clock change. */
+const CHANGES = [
+  { from: Date.UTC(2026, 2, 1), to: Date.UTC(2026, 3, 15) },
+  { from: Date.UTC(2026, 9, 1), to: Date.UTC(2026, 10, 15) },
+];
 
 /** All times from one to another, on the clock of the wall. */
 function list(recurrence: Recurrence, from: string, to: string): string[] {
@@ -47,10 +53,10 @@ test("a gap of half an hour leaves out no hour", () => {
 });
 
 test.each(ZONES)("in a year in %s no time comes twice, and none is lost", (timezone) => {
-  const listYear = (cron: string): number[] => {
+  const listTimes = (cron: string, { from, to } = YEAR): number[] => {
     const next = compileRecurrence({ cron, timezone });
     const times = [];
-    for (let time = next(YEAR.from - 1); time < YEAR.to; time = next(time)) times.push(time);
+    for (let time = next(from - 1); time < to; time = next(time)) times.push(time);
     // From wherever one asks, this is the next.
     for (const time of times.slice(0, 365)) expect(next(time - 1)).toBe(time);
     expect(times).toEqual([...new Set(times)].toSorted((a, b) => a - b));
@@ -58,10 +64,12 @@ test.each(ZONES)("in a year in %s no time comes twice, and none is lost", (timez
   };
   const day = new Intl.DateTimeFormat("en", { timeZone: timezone, dateStyle: "short" });
   for (const cron of ["15 2 * * *", "@daily"]) {
-    const days = listYear(cron).map((time) => day.format(time));
+    const days = listTimes(cron).map((time) => day.format(time));
     expect([days.length, new Set(days).size]).toEqual([365, 365]);
   }
-  expect(listYear("0 * * * *")).toHaveLength(365 * 24);
+  for (const months of CHANGES) {
+    expect(listTimes("0 * * * *", months)).toHaveLength((months.to - months.from) / HOUR_MS);
+  }
 });
 
 test.each([

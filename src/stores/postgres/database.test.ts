@@ -123,7 +123,7 @@ describe.runIf(isDirect)("a statement with values is prepared once for a connect
     await one.add(1);
     const [row] = await one.prepared();
     const other = open(url);
-    await other.database.transact(({ run }) => run(`PREPARE "${row?.name ?? "none"}" AS SELECT 1`));
+    await other.database.transact(({ run }) => run(`PREPARE "${String(row?.name)}" AS SELECT 1`));
     await other.add(2);
     expect([await other.numbers(), other.lines.length]).toEqual([[{ n: 1 }, { n: 2 }], 1]);
   });

@@ -6,5 +6,12 @@ export interface Validate {
   errors?: ErrorObject[] | null;
 }
 
-/** Finds a check by its name. The build replaces this file; a checkout compiles each check at its first use. */
-export const compiledChecks: { find?(name: string): Validate | undefined } = {};
+export interface CompiledChecks {
+  /** Finds a check by its name. */
+  find?(name: string): Validate | undefined;
+  /** Whether the build has tried the schema with this name, a `match.where` of a preset. */
+  isTried?(name: string): boolean;
+}
+
+/** The build replaces this file; a checkout compiles each check at its first use. */
+export const compiledChecks: CompiledChecks = {};

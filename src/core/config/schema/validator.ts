@@ -5,6 +5,7 @@ import { readFileSync } from "node:fs";
 import path from "node:path";
 import { serialize } from "node:v8";
 import { PACKAGE_ROOT } from "../../shared/system/package.ts";
+import { isObject } from "../../shared/json.ts";
 import { createWeakCache } from "../../shared/weak-cache.ts";
 import { createAjv, limitReferences, requireValidSchema, type SchemaOptions } from "./ajv.ts";
 import { compiledChecks, type Validate } from "./compiled-checks.ts";
@@ -54,6 +55,11 @@ export function createBlockCheck(schema: Record<string, unknown>): SchemaCheck {
 /** The name under which the build keeps the check of a block: equal schemas have the same. */
 export function toCheckName(schema: Record<string, unknown>): string {
   return `block-${hash("sha256", JSON.stringify(schema)).slice(0, 32)}`;
+}
+
+/** Whether the build has found no mistake in this schema, a `match.where` of a preset. */
+export function isTried(schema: unknown): boolean {
+  return isObject(schema) && compiledChecks.isTried?.(toCheckName(schema)) === true;
 }
 
 /** How the package's own schemas are checked. */
