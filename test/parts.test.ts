@@ -245,7 +245,7 @@ test("check lists the files, and the hooks of each part", async () => {
   expect(broken).toMatchObject({ ok: false, files, problems: [{ file: files[3], line: 1 }] });
 });
 
-test("test runs the samples of each part's transforms, once, also those of a schedule", async () => {
+test("the samples of each part's transforms run, once, also those of a schedule", async () => {
   const toModule = (message: string): string => `export default ({ payload }) => ({ message: ${message} });\n`;
   const schedule = "schedule: { every: 6h }";
   const folder = writeProject({

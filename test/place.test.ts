@@ -188,16 +188,16 @@ const ACCOUNTS = {
   sentry: { ...block, organization: "acme" },
 };
 
-async function find(presets: object[], more: object = {}) {
+async function find(presets: object[], { agents }: { agents?: object } = {}) {
   const uses = presets.map(({ use = "github", ...options }: { use?: string }) => ({
     use,
     with: { secret, ...options },
   }));
-  const hooks = { enabled: true, token: "t".repeat(32), presets: uses, mappings: [], ...more };
+  const hooks = { enabled: true, token: "t".repeat(32), presets: uses, mappings: [] };
   const { errors, warnings } = await findProblems({
     hooks,
     channels: ACCOUNTS,
-    ...("agents" in more && { agents: more.agents }),
+    ...(agents && { agents }),
   });
   return { errors, warnings: warnings.filter((text: string) => text.includes("place")) };
 }
@@ -223,6 +223,13 @@ test.each([
 ])("so has one with %s", async (_, options) => {
   expect((await find([options])).warnings).toEqual([UNBOUNDED]);
   expect((await find([{ ...options, place: "acme" }])).warnings).toEqual([]);
+});
+
+test("so has one whose messages can answer a question", async () => {
+  const approvals = { channel: "github", to: "acme/web#1", by: ["github:1"] };
+  expect((await find([{}], { agents: { approvals } })).warnings).toEqual([UNBOUNDED]);
+  const elsewhere = { ...approvals, channel: "slack", to: "C01" };
+  expect((await find([{}], { agents: { approvals: elsewhere } })).warnings).toEqual([]);
 });
 
 const SECOND = "hooks.presets[1]: A second secret uses channels.github. Set with.place on both, or with.account.";

@@ -1,7 +1,7 @@
 import { runCli } from "../../src/cli/main.ts";
 import { findPresets, readPreset } from "../../src/core/config/presets/file.ts";
 import { takesPlace } from "../../src/core/config/presets/parameters.ts";
-import { replaceAt } from "../../src/core/shared/json.ts";
+import { readPath, replaceAt, toText } from "../../src/core/shared/json.ts";
 import { PARSERS } from "../support/comment-effects.ts";
 import { createChatMessages } from "../support/chat-messages.ts";
 import { createTestIo } from "../support/cli.ts";
@@ -68,22 +68,29 @@ async function injectElsewhere(maxSamples = Infinity): Promise<Outcome> {
   await using world = withClose(await startWorld({ presets, place: "ELSE" }));
   const { service } = world;
   let texts = 0;
-  for (const preset of presets) {
-    for (const { payload, headers } of readSamples(preset).slice(0, maxSamples)) {
-      const isGithub = preset === "github";
-      const names = isGithub ? ["acme/web", "ELSE/web/../../acme/web", "ELSE%2f..%2facme/web"] : [""];
-      for (const name of names) {
-        const moved = isGithub ? replaceAt(payload, ["repository", "full_name"], name) : payload;
-        const { status, body } = await service.post(preset, moved, headers);
-        if (status >= 300) throw new Error(`${preset} answered ${status}: ${JSON.stringify(body)}`);
-        texts += 1;
-        if (!body?.runId) continue;
-        await world.finish([body.eventId]);
-        return { ...(await toOutcome(world, { texts, runs: 0 })), effects: [`${name}: a turn about another place`] };
-      }
-    }
+  for (const { preset, payload, headers } of presets.flatMap((name) => listElsewhere(name, maxSamples))) {
+    const { status, body } = await service.post(preset, payload, headers);
+    if (status >= 300) throw new Error(`${preset} answered ${status}: ${JSON.stringify(body)}`);
+    texts += 1;
+    if (!body?.runId) continue;
+    await world.finish([body.eventId]);
+    const place = toText(readPath(payload, ["repository", "full_name"])) || preset;
+    return {
+      ...(await toOutcome(world, { texts, runs: 0 })),
+      effects: [`${place}: a turn about another place`],
+    };
   }
   return await toOutcome(world, { texts, runs: 0 });
+}
+
+/** Samples of a preset, none of which is in the place ELSE. */
+function listElsewhere(preset: string, maxSamples: number) {
+  const samples = readSamples(preset).slice(0, maxSamples);
+  const names = ["acme/web", "ELSE/web/../../acme/web", "ELSE%2f..%2facme/web"];
+  return samples.flatMap(({ payload, headers }) => {
+    const moved = names.map((name) => replaceAt(payload, ["repository", "full_name"], name));
+    return (preset === "github" ? moved : [payload]).map((one) => ({ preset, payload: one, headers }));
+  });
 }
 
 async function injectPlain(options: WorldOptions): Promise<Outcome> {

@@ -59,7 +59,7 @@ export async function runAllSamples(options: SuiteOptions): Promise<number> {
       const turns = runtime.mappings.mappings.map(({ source }) => source.mapping);
       show(...describeReach(turns, readAgents(options)).map((line) => `  ${style("dim", line)}`));
     } catch (error) {
-      fail(set, set.name, "it cannot be loaded", error, Math.max(1, set.samples.length));
+      fail(set, error);
     }
   }
   if (json) printJsonLine(io, { ok: counts.failed === 0, ...counts, samples: rows });
@@ -74,13 +74,16 @@ export async function runAllSamples(options: SuiteOptions): Promise<number> {
       rows.push({ name, folder: set.folder, ...result });
       show(...formatResult(sample.name, result));
     } catch (error) {
-      fail(set, name, sample.name, error, 1);
+      fail(set, error, sample);
     }
   }
 
-  function fail({ folder }: SampleSet, name: string, title: string, error: unknown, count: number): void {
+  /** Without a sample: all of them. */
+  function fail({ name: setName, folder, samples }: SampleSet, error: unknown, sample?: Sample): void {
+    const name = sample ? `${setName}/${sample.name}` : setName;
+    const title = sample?.name ?? "it cannot be loaded";
     const reason = describeError(error);
-    counts.failed += count;
+    counts.failed += sample ? 1 : Math.max(1, samples.length);
     rows.push({ name, folder, kind: "failed", reason });
     show(`  ${style("red", "✗")} ${title}`, ...indent(reason.split("\n")));
   }

@@ -162,8 +162,8 @@ function setModel(target: Target, { model, apiKey }: Answers, secretFiles: Map<s
     ["agents", "providers", model.provider],
     ["agents", "defaults", "model"],
   ] as const;
-  const set = (to: Target, path: readonly string[], value: unknown): Target =>
-    inFile(withText(to, editConfig(to.file, to.text ?? "", [{ kind: "set", path, value }])), target.file);
+  const set = (to: Target, key: readonly string[], value: unknown): Target =>
+    inFile(withText(to, editConfig(to.file, to.text ?? "", [{ kind: "set", path: key, value }])), target.file);
   const place = whereSet(target, block);
   const secret = { name: `${model.provider}-api-key`, secret: apiKey ?? "" };
   const reference = apiKey === undefined ? {} : { apiKey: planSecret(place, secret, secretFiles) };

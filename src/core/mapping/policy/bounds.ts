@@ -47,7 +47,10 @@ function toPlace(entry: string): string {
 }
 
 /** Both hold for a recipient in place. The tests of injections replace them one by one. */
-export const PLACE_RULES = { isPlain, isListed: (isNamed: boolean, isExcluded: boolean) => isNamed && !isExcluded };
+export const PLACE_RULES = {
+  isPlain,
+  isListed: (isNamed: boolean, isExcluded: boolean): boolean => isNamed && !isExcluded,
+};
 
 /** Whether no service can take the recipient for another one: as a path, as an address, as two lines. */
 function isPlain(to: string): boolean {
