@@ -21,7 +21,7 @@ import path from "node:path";
 import { Readable, Writable } from "node:stream";
 import { text as readText } from "node:stream/consumers";
 import { promisify } from "node:util";
-import { afterEach, describe, expect, test } from "vitest";
+import { afterEach, describe, expect, test, vi } from "vitest";
 import { createProgram } from "../src/cli/all-commands.ts";
 import { runCli } from "../src/cli/main.ts";
 import { findPresets } from "../src/core/config/presets/file.ts";
@@ -30,7 +30,9 @@ import { builtInDrivers } from "../src/service/drivers.ts";
 import { checkConfigSchema } from "../src/core/config/schema/blocks.ts";
 import type { JournalStats } from "../src/core/journal/journal.ts";
 import { isObject } from "../src/core/shared/json.ts";
+import { makeOpenBox } from "./support/box.ts";
 import { createTestIo, plainEnv } from "./support/cli.ts";
+import { FORGE_TOKEN, startForge } from "./support/forge.ts";
 import { startGithubReviews } from "./support/vendors/github-reviews.ts";
 import { startGithub } from "./support/vendors/github-server.ts";
 import { startModels } from "./support/models.ts";
@@ -356,6 +358,31 @@ async function adaptToMachine(page: string, port: number): Promise<(text: string
     replacements.push(
       [/http:\/\/127\.0\.0\.1:11434\/v1/g, models.baseUrl],
       [/"\$\{GITHUB_TOKEN\}" \}/g, `"\${GITHUB_TOKEN}", baseUrl: "${reviewed.baseUrl}" }`],
+    );
+  }
+  if (page.endsWith("fix-issues.md")) {
+    const [forge, box] = [await startForge("github"), makeOpenBox()];
+    forge.commit({ "src/total.ts": "1\n" });
+    vi.stubEnv("PATH", `${box}:${process.env["PATH"]}`);
+    cleanUp.push(
+      forge.close,
+      () => vi.unstubAllEnvs(),
+      () => {
+        expect(forge.pulls).toMatchObject([
+          { isDraft: true, title: "Correct the total", head: expect.stringMatching(/:agent\//) },
+        ]);
+        expect(forge.comments).toMatchObject([expect.stringContaining("/acme/app/pull/12")]);
+      },
+    );
+    PAGE_ENV["GITHUB_TOKEN"] = FORGE_TOKEN;
+    PAGE_ENV["OPENAI_API_KEY"] = "none";
+    const agent = `cat > /dev/null; echo 2 > src/total.ts; echo "Correct the total"`;
+    replacements.push(
+      [
+        /kind: "acp", command: \["opencode", "acp"\]/g,
+        `kind: "command", command: ["/bin/sh", "-c", ${JSON.stringify(agent)}]`,
+      ],
+      [/"\$\{GITHUB_TOKEN\}" \}/g, `"\${GITHUB_TOKEN}", baseUrl: "${forge.url}" }`],
     );
   }
   if (page.endsWith("first-signed-event.md")) {

@@ -39,10 +39,14 @@ export interface Forge {
   /** The bare repository's branches, with their heads. */
   branches(repository?: string): Record<string, string>;
   pulls: ForgePull[];
+  /** Texts of comments, for GitHub. */
+  comments: string[];
   /** Refs that were pushed, in order. */
   pushed: string[];
   /** Paths of all requests to the API, and of Git. */
   requests: string[];
+  /** Is called before and after each request is handled. */
+  listener?: (request: string, side: "before" | "after") => void;
   /** Answers the next requests for a path with a status. */
   fail(pattern: RegExp, status: number, times?: number): void;
   close(): Promise<void>;
@@ -99,6 +103,7 @@ export async function startForge(kind: ForgeKind = "github", { takesDrafts = tru
   const isValid = new Ajv({ strict: false }).compile(BODIES[kind]);
   const pulls: ForgePull[] = [];
   const pushed: string[] = [];
+  const comments: string[] = [];
   const requests: string[] = [];
   const failures: { pattern: RegExp; status: number; times: number }[] = [];
   const projects = ["acme/app", "acme-bot/app"];
@@ -113,7 +118,7 @@ export async function startForge(kind: ForgeKind = "github", { takesDrafts = tru
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const gitIn = (repository: string, ...args: string[]): string => run(path.join(root, `${repository}.git`), ...args);
-  return {
+  const forge: Forge = {
     url,
     git: (...args) => gitIn("acme/app", ...args),
     gitIn,
@@ -121,6 +126,7 @@ export async function startForge(kind: ForgeKind = "github", { takesDrafts = tru
     branches,
     pulls,
     pushed,
+    comments,
     requests,
     fail: (pattern, status, times = 1) => void failures.push({ pattern, status, times }),
     async close() {
@@ -129,6 +135,7 @@ export async function startForge(kind: ForgeKind = "github", { takesDrafts = tru
       rmSync(root, { recursive: true, force: true });
     },
   };
+  return forge;
 
   function branches(repository = "acme/app"): Record<string, string> {
     const lines = gitIn(repository, "for-each-ref", "--format=%(refname:short) %(objectname)", "refs/heads");
@@ -173,6 +180,7 @@ export async function startForge(kind: ForgeKind = "github", { takesDrafts = tru
     const body = Buffer.concat(chunks);
     const { method = "", url: target = "/", headers } = request;
     requests.push(`${method} ${target}`);
+    forge.listener?.(`${method} ${target}`, "before");
     const failure = failures.find(({ pattern, times }) => times > 0 && pattern.test(`${method} ${target}`));
     if (failure) {
       failure.times -= 1;
@@ -186,6 +194,7 @@ export async function startForge(kind: ForgeKind = "github", { takesDrafts = tru
       new URL(target, url),
       body.length > 0 ? JSON.parse(body.toString()) : {},
     );
+    forge.listener?.(`${method} ${target}`, "after");
     send(response, status, value);
   }
 
@@ -195,6 +204,8 @@ export async function startForge(kind: ForgeKind = "github", { takesDrafts = tru
   }
 
   function route(method: string, { pathname, searchParams }: URL, body: unknown): { status: number; answer: unknown } {
+    if (kind === "github" && /\/issues\/\d+\/(?:comments|reactions)/.test(pathname))
+      return addComment(method, pathname, body);
     const [, encoded = ""] =
       /^(?:\/api\/v4\/projects\/|\/api\/v1\/repos\/|\/repos\/)(.+?)(?:\/(?:pulls|merge_requests))?$/.exec(pathname) ??
       [];
@@ -210,6 +221,14 @@ export async function startForge(kind: ForgeKind = "github", { takesDrafts = tru
     }
     if (!isValid(body)) return { status: 422, answer: { message: JSON.stringify(isValid.errors) } };
     return create(repository, toObject(body));
+  }
+
+  /** https://docs.github.com/en/rest/issues/comments#create-an-issue-comment */
+  function addComment(method: string, pathname: string, body: unknown): { status: number; answer: unknown } {
+    if (method !== "POST") return { status: 200, answer: [] };
+    const id = comments.length + 1;
+    if (pathname.endsWith("/comments")) comments.push(toText(toObject(body)["body"]));
+    return { status: 201, answer: { id, html_url: `${url}/acme/app/issues/7#issuecomment-${id}` } };
   }
 
   function create(repository: string, body: Record<string, unknown>): { status: number; answer: unknown } {
@@ -310,6 +329,7 @@ export async function startForge(kind: ForgeKind = "github", { takesDrafts = tru
     backend.stdout.on("data", (chunk: Buffer) => chunks.push(chunk));
     backend.on("close", () => {
       const whole = Buffer.concat(chunks);
+      forge.listener?.(`${request.method} ${request.url}`, "after");
       const end = whole.indexOf("\r\n\r\n");
       const lines = whole.subarray(0, Math.max(0, end)).toString().split("\r\n").filter(Boolean);
       const headers = Object.fromEntries(lines.map((line) => line.split(/: (.*)/, 2) as [string, string]));

@@ -288,7 +288,7 @@ function toText(reply: string, { url }: TurnWorkspace): string {
   return [cutText(rest.join("\n").trim(), MAX_TEXT), url].filter(Boolean).join("\n\n");
 }
 
-const MAX_TITLE = 100;
+const MAX_TITLE = 80;
 
 /** The first line that has words. */
 function toTitle(reply: string): string {

@@ -5,6 +5,7 @@ import { toQuestionWord } from "../../shared/words.ts";
 import { cutText, toolSetOf } from "../../shared/text/text.ts";
 import { type AgentAction, type ApprovalKind, listTargets } from "../../types.ts";
 import { toArgumentBlocks } from "./arguments.ts";
+import { toFileDiffs } from "./file-diffs.ts";
 import type { Answer, Block, CardPart, Fact, Question, WordsOf } from "./card.ts";
 
 /** The rows that a question is made of. */
@@ -143,9 +144,17 @@ function toSent(rows: QuestionRows): Block[] {
   ];
   const reads = readsOf(rows).map((step) => ({ name: toReadName(step), text: step.text ?? "" }));
   const blocks = toArgumentBlocks(args ?? {}, { fixed, show, reads, events: toEventTexts(rows) });
+  const change = rows.steps.find(({ kind, n }) => kind === "model" && n === approval.step - 1)?.answer?.change;
   return [
     ...(written.length > 0 ? [{ part: "sent", kind: "facts", from: "tool", rows: written } as const] : []),
     ...blocks.map((block) => ({ part: "sent", from: "agent", ...block }) as const),
+    ...(change ? toFileDiffs(change.patch) : []).map((file): Block => ({
+      part: "sent",
+      from: "agent",
+      kind: "diff",
+      name: show(file.name),
+      lines: file.lines.map((line) => ({ ...line, text: show(line.text) })),
+    })),
   ];
 }
 
