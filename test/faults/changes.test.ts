@@ -17,7 +17,6 @@ import { GATEWAY_TOKEN, HOOK_TOKEN, withTokens } from "../support/service.ts";
 const { KILLS, SEED = 1 } = process.env;
 /** Requests of a turn: the first are reads and fetches, the last the push and the pull request. */
 const SHORT = [
-  { request: 2, side: "after" },
   { request: 9, side: "after" },
   { request: 11, side: "after" },
 ] as const;
