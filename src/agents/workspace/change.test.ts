@@ -1,4 +1,4 @@
-/** What a program can leave in a tree, and what becomes of it. The repository is real, and nothing runs in a sandbox here. */
+/** Trees as a program can leave them, and what becomes of each. The repository is real, and nothing runs in a sandbox here. */
 import { execFileSync } from "node:child_process";
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -219,7 +219,7 @@ test.each([
   ["## Fix the total\n\nmore", "Fix the total"],
   ["\n\n**Fix** it ", "Fix** it"],
   ["", "Change by an agent"],
-  [`${"long ".repeat(50)}`, "long ".repeat(16).trim()],
+  ["long ".repeat(50), "long ".repeat(16).trim()],
   ["Fix\u202E it\u200B", "Fix it"],
 ])("the title of %j", async (reply, title) => {
   const { change: found } = await change(write("src/a.ts", "4\n"), {}, { reply });
