@@ -298,17 +298,15 @@ async function adaptToMachine(page: string, port: number): Promise<(text: string
     const slack = await startSlack();
     cleanUp.push(slack.close);
     PAGE_ENV["SLACK_TOKEN"] = slack.token;
-    const ts = await slack.post("Alerts of today");
     if (page.endsWith("triage-alerts.md")) {
       cleanUp.push(async () =>
         // A heartbeat may have sent its reply too.
-        expect((await slack.thread(ts)).slice(0, 3)).toMatchObject(
-          ["Alerts of today", /test/, "Hello"].map((text) => expect.stringMatching(text)),
+        expect((await slack.messages()).slice(0, 2)).toMatchObject(
+          [/test/, "Hello"].map((text) => expect.stringMatching(text)),
         ),
       );
     }
     replacements.push(
-      [/1712345678\.000100/g, ts],
       [/C0123456789/g, slack.channel],
       [/"\$\{SLACK_TOKEN\}" \}/g, `"\${SLACK_TOKEN}", baseUrl: "${slack.baseUrl}" }`],
     );

@@ -2,7 +2,9 @@
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import { afterEach, expect, test } from "vitest";
+import { createChatMessages } from "./support/chat-messages.ts";
 import { type Service, startService } from "./support/service.ts";
+import { startSlack } from "./support/vendors/slack.ts";
 
 const folder = path.join(import.meta.dirname, "../transforms");
 const read = (name: string) => readFileSync(path.join(folder, name), "utf8");
@@ -65,4 +67,41 @@ test("all reports about a service are one session until all of them are over", a
   const next = await report("alertmanager-critical", (payload) => ({ ...payload, alerts: [] }));
   expect(next).toMatchObject({ wakeMode: "now", message: expect.stringMatching(/^New incident/) });
   expect(next!.sessionKey).not.toBe(sessionKey);
+});
+
+test("each incident has one thread, and a question in it goes to the agent that knows the incident", async () => {
+  const slack = await startSlack();
+  const secret = "the-signing-secret-of-the-app";
+  service = await startService({
+    config: {
+      channels: { slack: { token: slack.token, baseUrl: slack.baseUrl } },
+      hooks: {
+        transformsDir: folder,
+        presets: [{ use: "slack", with: { secret, channel: "source", wakeMode: "next-heartbeat" } }],
+        mappings: [{ ...mapping, id: "on-call", coalesce: undefined, channel: "slack", to: slack.channel }],
+      },
+    },
+  });
+  const places = { secret, slackChannel: slack.channel, telegramChat: "1", issue: "acme/app#1" };
+  const chat = createChatMessages(
+    () => service,
+    () => places,
+  );
+  const sessions = new Set<string>();
+  for (const sample of ["grafana-warning", "alertmanager-critical", "pagerduty-triggered"]) {
+    sessions.add((await report(sample))!.sessionKey);
+    const [{ id }] = (await service.api("/api/events?hook=on-call&limit=1")).events;
+    await service.settled(id);
+  }
+  const [sessionKey = ""] = sessions;
+  expect(sessions.size).toBe(1);
+  const { threads } = await service.api(`/api/sessions/${encodeURIComponent(sessionKey)}`);
+  const [, ts] = threads[0].thread.split(":");
+  expect(await slack.thread(ts)).toHaveLength(3);
+  await chat.inSlack({ text: "Since when?", thread_ts: ts });
+  const [{ id, actions }] = (await service.api("/api/events?hook=slack&limit=1")).events;
+  expect(actions).toMatchObject([{ sessionKey }]);
+  await service.settled(id);
+  expect(await slack.thread(ts)).toHaveLength(4);
+  await slack.close();
 });
