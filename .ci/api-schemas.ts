@@ -50,6 +50,9 @@ function tidy(key: string, value: unknown): unknown {
     const name = decodeURIComponent(String(value)).replace("#/definitions/", "");
     return `#/components/schemas/${toName(name)}`;
   }
+  const { additionalItems, items, ...list }: { additionalItems?: unknown; items?: unknown } = Object(value);
+  // A list that is not empty, in the words of OpenAPI 3.1.
+  if (additionalItems !== undefined) return { ...list, prefixItems: items, items: additionalItems };
   const isTime = /At$|^at$|^since$|Since$/.test(key);
   return isTime && JSON.stringify(value).includes('"type":"string"')
     ? { ...Object(value), format: "date-time" }
