@@ -210,7 +210,7 @@ describe("a call that needs a person", () => {
         async () => (await untilAsked(posted.runId)).find((one) => one.arguments?.["word"] === word),
         "the question",
       );
-      await decide(asked!.id, { decision: "approve" });
+      await decide(asked.id, { decision: "approve" });
     }
     expect((await finished(posted)).reply).toContain("the model was asked 3 times (agents.defaults.maxSteps)");
     expect(sent()).toEqual(["POST /close/a", "POST /close/b", "POST /close/c"]);

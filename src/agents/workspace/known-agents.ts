@@ -29,7 +29,7 @@ interface AgentWays {
   callsUrl?: string;
 }
 
-/** What leads a program to its ways out. */
+/** The variables and files that lead a program to its ways out. */
 export function toSettings(
   { variables, lead, files }: KnownAgent,
   ways: AgentWays,

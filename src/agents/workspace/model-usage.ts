@@ -5,7 +5,7 @@ import type { TokenUsage } from "../../core/ports/agent.ts";
 export interface UsageReader {
   /** `isStream`: the answer consists of events, one a line. */
   read(chunk: Uint8Array, isStream: boolean): void;
-  /** Of an answer that is still coming: an estimate. */
+  /** An estimate, while the answer is still coming. */
   soFar(): TokenUsage;
   finish(): TokenUsage;
 }

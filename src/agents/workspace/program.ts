@@ -138,7 +138,7 @@ export function preparePrograms(
       program.knownCalls = waiting?.calls;
       const answer = await work(program, limited).catch((error: unknown) => {
         if (ended.signal.aborted) throw ended.signal.reason;
-        // It was ended, since a person must decide first.
+        // The program was ended, since a person must decide first.
         if (signal.aborted && calls?.isWaiting()) return { text: "" };
         throw error;
       });

@@ -38,8 +38,8 @@ beforeAll(async () => {
       const text = Buffer.concat(chunks).toString();
       asked.push({ url: incoming.url ?? "", headers: incoming.headers, body: text ? JSON.parse(text) : {} });
       const { status, type, text: content, held } = answer;
-      const send = () => response.writeHead(status, { "content-type": type, "set-cookie": "a=b" }).end(content);
-      void Promise.resolve(held).then(send);
+      const reply = () => response.writeHead(status, { "content-type": type, "set-cookie": "a=b" }).end(content);
+      void Promise.resolve(held).then(reply);
     });
   });
   await new Promise<void>((resolve) => provider.listen(0, "127.0.0.1", resolve));

@@ -23,7 +23,7 @@ export interface RelayOptions {
 
 export interface RelayModel {
   api: ModelApi;
-  /** As the configuration names it. */
+  /** The name in the configuration. */
   name: string;
   /** The model of the provider. */
   id: string;
@@ -36,7 +36,7 @@ export interface Relay {
   socket: string;
   /** The tokens of the turn so far; undefined if it asked no model. */
   usage(): TokenUsage | undefined;
-  /** Those since this was last asked. */
+  /** The tokens since this was last asked. */
   takeUsage(): TokenUsage | undefined;
   /** Ends every connection. */
   close(): void;
@@ -69,7 +69,7 @@ const RESPONSE_HEADERS = ["content-type", "retry-after", "retry-after-ms", "requ
 export async function startRelay(folder: string, { model, calls, hosts }: RelayOptions): Promise<Relay> {
   let taken: TokenUsage = {};
   let usage: TokenUsage | undefined;
-  /** Of answers that are still coming. */
+  /** The readers of answers that are still coming. */
   const open = new Set<UsageReader>();
   const connections = new Set<Socket>();
   const ended = new AbortController();

@@ -59,7 +59,7 @@ function isOf(provider: string, model = "", { models }: AgentsConfig): boolean {
   return id.startsWith(`${provider}/`) || id.includes("{{");
 }
 
-/** Of an action, or as a mapping has them. */
+/** The grants of an action, or as a mapping has them. */
 type Grants = readonly { call: string; mode: string }[] | Record<string, unknown> | null;
 
 function listCalls(grants: Grants = {}): { call: string; mode: string }[] {

@@ -142,7 +142,7 @@ export interface PastExchange extends Exchange {
   /** The model that answered, as the configuration names it. */
   asked: string | undefined;
   calls: RequestedCall[];
-  /** Of an agent that calls by itself: its turn in the run. */
+  /** The turn of an agent that calls by itself, in its run. */
   turn?: number;
   /** Which of them the rules have refused, in the order of the calls. */
   refused: boolean[];

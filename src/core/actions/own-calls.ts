@@ -3,7 +3,7 @@ import { cutName, hashJson } from "../shared/hash.ts";
 import type { CallRules } from "./call-rules.ts";
 import { ClaimLost, Suspended } from "./steps.ts";
 
-/** What an agent that calls by itself has of its turn: each call is recorded and executed by `make`, one at a time. */
+/** The turn of an agent that calls by itself: each call is recorded and executed by `make`, one at a time. */
 export interface OwnTurn {
   /** Aborts when the agent must end: some time after a person must be asked, or when its calls cannot be recorded. */
   signal: AbortSignal;

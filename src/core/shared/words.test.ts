@@ -77,7 +77,7 @@ test.each([
 });
 
 test("a filter finds each state of its word, and no other", () => {
-  const finds = <Word>(words: readonly Word[], of: (word: Word) => readonly unknown[]) => words.flatMap(of).toSorted();
+  const finds = <Word>(words: readonly Word[], of: (word: Word) => readonly string[]) => words.flatMap(of).toSorted();
   expect(finds(TURN_WORDS, ofTurns)).toEqual(RUN_STATES.toSorted());
   expect(finds(MESSAGE_WORDS, ofMessages)).toEqual(DELIVERY_STATES.toSorted());
   expect(finds(QUESTION_WORDS, ofQuestions)).toEqual(APPROVAL_STATES.toSorted());

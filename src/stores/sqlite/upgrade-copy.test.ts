@@ -68,7 +68,7 @@ writeFileSync(
 
 async function startNext(env: Record<string, string>, ...limit: string[]) {
   const [command, ...args] = [...limit, process.execPath, NEXT_START, file];
-  return promisify(execFile)(command!, args, { env: { ...process.env, ...env } });
+  return promisify(execFile)(command, args, { env: { ...process.env, ...env } });
 }
 
 const COPY = `journal.v${CURRENT}.db`;

@@ -46,7 +46,7 @@ export interface Step {
     /** The model, as the configuration names it. */
     asked?: string;
     calls: RequestedCall[];
-    /** Of an agent that calls by itself: the turn of it in this run, from 1. */
+    /** The turn of an agent that calls by itself, from 1 in each run. */
     turn?: number;
     /** With the only call, which the service makes of the agent's files: what it sends. The turn ends with it. */
     change?: OfferedChange;
