@@ -136,7 +136,7 @@ const OWNERS: Record<string, string> = {
   re2js: "src/core/config/schema/linear-regexp.ts",
   tsx: "src/core/config/plugins.ts",
   undici: "src/core/shared/net/undici.ts",
-  uplot: "src/operator/page/requests/charts.ts",
+  uplot: "src/operator/page/activity/charts.ts",
   yaml: "src/core/config/parse/yaml.ts",
 };
 

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { findPresets, readPreset, toTypeName } from "../src/core/config/presets/file.ts";
-import { listEvents, readPresetSamples } from "../src/cli/samples/sample.ts";
+import { listEvents, readPresetSamples } from "../src/service/authoring/sample.ts";
 import { type CliResult, run, runWebhooks } from "./support/cli.ts";
 
 const root = path.join(import.meta.dirname, "..");

@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import path from "node:path";
 import { buffer, text as readAll } from "node:stream/consumers";
 import { makeTempDir } from "../core/shared/system/temporary-folder.ts";
-import { findTransformsDir, listItems, readTarget } from "./edit/target.ts";
+import { findTransformsDir, listItems, readTarget } from "../service/authoring/target.ts";
 import { findConfigFile, type ReadConfig, resolveUserConfig } from "../core/config/load.ts";
 import { builtInDrivers, readConfig } from "../service/drivers.ts";
 import type { ResolvedConfig } from "../core/config/resolved-config.ts";

@@ -235,9 +235,13 @@ export const DIFF_SCHEMA = {
       properties: { id: { type: "string" } },
       description: "Instead of config: a mapping's id, and the fields that differ from the loaded one.",
     },
-    code: { type: "string", description: "The code of its transform." },
+    files: {
+      type: "object",
+      additionalProperties: { type: "string" },
+      description: "Code of its transform that is in no file yet, by names below the folder of the transforms.",
+    },
   },
-  dependencies: { code: ["mapping"] },
+  dependencies: { files: ["mapping"] },
 } as const;
 
 const requireDiff: RequireBody<FromSchema<typeof DIFF_SCHEMA>> = createRequireBody(DIFF_SCHEMA, "diff");
@@ -269,14 +273,14 @@ export async function runDiff(
   { journal, findParser, mappings: loaded, resolve, buildAll }: DiffSteps,
 ): Promise<Diff> {
   requireDiff(body);
-  const { since = "7d", hook, config, mapping, code } = body;
+  const { since = "7d", hook, config, mapping, files } = body;
   if (config && mapping) throw new HookError("invalid_payload", { message: "Send either config or mapping." });
   const now = outcomesUnder(loaded);
   const requests = readRequests();
   if (!mapping && !config) {
     return diffEvents(requests, recordedOutcomes(journal), async (request) => toRecorded(await now(request)));
   }
-  const change = mapping ? { mapping, code } : { hooks: config?.hooks ?? {} };
+  const change = mapping ? { mapping, files } : { hooks: config?.hooks ?? {} };
   const mappings = await buildAll(change).catch((error: unknown) => {
     if (!(error instanceof ConfigError)) throw error;
     throw new HookError("invalid_mapping", { message: error.problems.map(toSentence).join(" ") });

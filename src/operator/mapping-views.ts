@@ -3,7 +3,7 @@ import type { MappingInput } from "../core/config/schema/generated.ts";
 import type { MappingSource } from "../core/config/resolved-config.ts";
 import { parseObject } from "../core/shared/json.ts";
 import { compileRecurrence } from "../core/shared/recurrence.ts";
-import { readRegularFile } from "../core/shared/system/files.ts";
+import { isInside, isInstalled, readRegularFile, toRealPath } from "../core/shared/system/files.ts";
 import { listSampleNames } from "../core/shared/system/samples.ts";
 import type { MappingCount } from "../core/journal/journal.ts";
 import { type EventCounts, toEventCounts } from "../core/shared/words.ts";
@@ -112,8 +112,8 @@ function lastOf(counts: MappingCount[]): number | undefined {
 export interface MappingSourceView extends Pick<MappingView, "id" | "preset" | "file" | "key"> {
   /** All fields but `auth` and `transform`, with references as they are written, except in `match.path`. */
   fields: Omit<MappingInput, "auth" | "transform">;
-  /** The module as it is in its file now. */
-  transform?: { file: string; code: string };
+  /** The module and what it imports, as they are in their files now: by their names below the folder of the transforms. */
+  transform?: { module: string; file: string; files: Record<string, string> };
   samples: Sample[];
 }
 
@@ -127,7 +127,8 @@ interface Sample {
 const MAX_SAMPLES = 50;
 const MAX_BYTES = 256 * 1024;
 
-export function toMappingSourceView(source: MappingSource): MappingSourceView {
+/** `inputs`: the files that its transform was made of, absolute. */
+export function toMappingSourceView(source: MappingSource, inputs: readonly string[]): MappingSourceView {
   const { id, preset, file, key, transformsDir, mapping, written = mapping } = source;
   const { auth: _auth, transform: _transform, ...fields } = written;
   const module = mapping.transform && path.resolve(transformsDir, mapping.transform.module);
@@ -140,10 +141,28 @@ export function toMappingSourceView(source: MappingSource): MappingSourceView {
       mapping.match?.path === undefined || mapping.schedule
         ? fields
         : { ...fields, match: { ...fields.match, path: mapping.match.path } },
-    transform: module === undefined ? undefined : { file: module, code: read(module) ?? "" },
+    transform:
+      module === undefined || !mapping.transform
+        ? undefined
+        : { module: mapping.transform.module, file: module, files: readModules(transformsDir, module, inputs) },
     samples: readSamples(source, module),
   };
 }
+
+const MAX_MODULES = 20;
+
+/** The module first. Packages, and files of other folders, are not the author's. */
+function readModules(folder: string, module: string, inputs: readonly string[]): Record<string, string> {
+  const root = toRealPath(folder) ?? folder;
+  const own = inputs.filter((file) => isInside(file, root) && !isInstalled(file) && file !== toRealPath(module));
+  const named = [
+    [path.relative(folder, module), module],
+    ...own.slice(0, MAX_MODULES).map((file) => [path.relative(root, file), file]),
+  ];
+  return Object.fromEntries(named.map(([name = "", file = ""]) => [toSlashes(name), read(file) ?? ""]));
+}
+
+const toSlashes = (name: string): string => name.split(path.sep).join("/");
 
 /** The samples that `webhooks test` finds: beside the module, for the hook, or in the preset's folder. */
 function readSamples(

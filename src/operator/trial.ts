@@ -51,7 +51,7 @@ export function toActionView(action: HookAction): ActionView {
 
 /**
  * Runs one payload through mapping and transform; nothing is recorded or dispatched. `body` is `{ hook, payload, headers?,
- * query?, mapping?, code? }`, the last two being a `Draft`; throws a 400 `HookError` when it is not.
+ * query?, mapping?, files? }`, the last two being a `Draft`; throws a 400 `HookError` when it is not.
  */
 export async function runTrial(
   body: unknown,
@@ -68,7 +68,7 @@ export async function runTrial(
   };
   const elapsed = (): number => Math.round((performance.now() - startedAt) * 100) / 100;
   try {
-    const used = draft && buildDraft ? await buildDraft({ mapping: draft, code: body.code }) : mappings;
+    const used = draft && buildDraft ? await buildDraft({ mapping: draft, files: body.files }) : mappings;
     const { mapping, event, subject, actions, reason, log, warnings, idempotency } = await resolve(request, used);
     const shown = actions.map(toActionView);
     const told = { mapping, event, subject, actions: shown, keys: idempotency?.keys, reason, log };
@@ -102,8 +102,8 @@ export interface TrialSteps {
 export interface Draft {
   /** Fields over those of the loaded mapping with this id; null removes one. Without such a mapping, a new one. */
   mapping: { id: string; [field: string]: unknown };
-  /** The text of the transform's module. Default: the file's. */
-  code?: string;
+  /** Texts of its module and of what that imports, by their names below the folder of the transforms. Default: the files'. */
+  files?: Record<string, string>;
 }
 
 const STRINGS = { type: "object", additionalProperties: { type: "string" } } as const;
@@ -123,9 +123,12 @@ export const TRIAL_SCHEMA = {
       properties: { id: { type: "string" } },
       description: "A mapping that is being written: its id, and the fields that differ from the loaded one.",
     },
-    code: { type: "string", description: "The code of its transform." },
+    files: {
+      ...STRINGS,
+      description: "Code of its transform that is in no file yet, by names below the folder of the transforms.",
+    },
   },
-  dependencies: { code: ["mapping"] },
+  dependencies: { files: ["mapping"] },
 } as const;
 
 type TrialInput = FromSchema<typeof TRIAL_SCHEMA>;

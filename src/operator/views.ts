@@ -72,7 +72,7 @@ export interface OperatorAnswers {
   "GET /api/mappings/:id/source": MappingSourceView;
   "GET /api/events/:id": EventTimeline;
   "GET /api/events/:id/body": string;
-  "GET /api/sessions": { sessions: View<SessionSummary>[] };
+  "GET /api/sessions": { sessions: SessionRow[] };
   "GET /api/sessions/:key*": SessionTimeline;
   "GET /api/runs": { runs: RunView[] };
   "GET /api/runs/:id": RunTimeline;
@@ -88,6 +88,8 @@ export interface OperatorAnswers {
   "GET /api/inbox": { items: InboxItem[] };
   "GET /api/inbox/:id*": InboxItem;
   "POST /api/models/:id/try": { ok: true; turns: number };
+  "POST /api/tools/:id/try": { ok: true; id: string };
+  "POST /api/mailboxes/:id/try": { ok: true; id: string };
   "GET /api/spend": { since: string; spend: Spend[] };
   "GET /api/deliveries": { deliveries: DeliveryView[] };
   "POST /api/recordings": View<Recording>;
@@ -104,6 +106,7 @@ export interface OperatorAnswers {
   "GET /api/subscriptions": { subscriptions: View<SubscriptionRow>[] };
   "GET /api/subscriptions/:id": SubscriptionView;
   "DELETE /api/subscriptions/:id": { ok: true; id: string };
+  "POST /api/subscriptions/:id/retry": { ok: true; id: string };
   "GET /api/mcp-requests": { requests: View<McpRequestRecord>[] };
   "POST /api/try": Trial;
   "POST /api/diff": Diff;
@@ -140,9 +143,14 @@ export interface EventTimeline extends EventView {
   deliveries: DeliveryView[];
 }
 
+/** With what its newest entry is about. */
+interface SessionRow extends View<Omit<SessionSummary, "eventId">> {
+  subject?: string;
+}
+
 /** A main session without entries has no times. `threads`: where its replies go on, if there are any. */
 export type SessionTimeline = { key: string; entries: EntryView[]; threads?: SessionThread[] } & Partial<WithoutCount>;
-type WithoutCount = Omit<View<SessionSummary>, "key" | "entries">;
+type WithoutCount = Omit<View<SessionSummary>, "key" | "entries" | "eventId">;
 
 export interface CatchUpView extends FoundMissed {
   hook: string;
@@ -162,6 +170,10 @@ type RecordedView = Omit<View<RecordedRequest>, "request"> & { request: RequestV
 
 export type RunView = Omit<View<Run>, "state" | "action" | "steps" | "failedAttempts"> & {
   state: TurnWord;
+  /** What its event is about, in lists. */
+  subject?: string;
+  /** The open question that holds it. */
+  approvalId?: string;
   action?: AgentActionView;
   steps?: StepView[];
   failedAttempts?: FailedAttemptView[];

@@ -35,6 +35,8 @@ export interface CatchUpParts {
   requireReady(): Promise<void>;
   receive(request: HookRequest, runtime: Runtime): Promise<HttpResponse>;
   alerts(): Alerts;
+  /** Nothing of the hook is missing any more. */
+  caughtUp(hook: string): void;
 }
 
 const TICK_MS = 60_000;
@@ -52,7 +54,7 @@ const MAX_SINCE_MS = 72 * HOUR_MS;
 const READY = "ready";
 const KIND = "catch-up";
 
-export function createCatchUps(parts: Parts, { requireReady, receive, alerts }: CatchUpParts): CatchUps {
+export function createCatchUps(parts: Parts, { requireReady, receive, alerts, caughtUp }: CatchUpParts): CatchUps {
   const { journal, current, telemetry, findParser } = parts;
   const { log } = telemetry;
   const shutdown = new AbortController();
@@ -175,7 +177,7 @@ export function createCatchUps(parts: Parts, { requireReady, receive, alerts }: 
       if (error instanceof DriverError && error.retryable) return;
       log.error("catch-up failed", { step: "catch-up", hook, error: messageOf(error) });
       await journal.writeNotes([note]).catch(() => undefined);
-      raise(hook, `what ${preset} could not deliver since ${toIso(catchUp.since)} was not found. The log says why.`);
+      raise(catchUp, `what ${preset} could not deliver since ${toIso(catchUp.since)} was not found. The log says why.`);
     }
   }
 
@@ -186,7 +188,8 @@ export function createCatchUps(parts: Parts, { requireReady, receive, alerts }: 
     return runCatchUp(catchUp, { events, signal, save: (next) => journal.writeNotes([toNote(next)]) });
   }
 
-  function report({ hook, preset, since }: CatchUp, { repeated, failed, failures, left, notes }: CatchUpResult): void {
+  function report(catchUp: CatchUp, { repeated, failed, failures, left, notes }: CatchUpResult): void {
+    const { hook, preset, since } = catchUp;
     const [failure] = failures;
     log.info("caught up", { step: "catch-up", hook, repeated, failed, left, why: failure?.message });
     const told = [
@@ -194,12 +197,13 @@ export function createCatchUps(parts: Parts, { requireReady, receive, alerts }: 
       ...(failed > 0 ? [`${failed} events cannot be got again.`] : []),
       ...notes,
     ];
-    if (told.length > 0) raise(hook, `caught up since ${toIso(since)}. ${told.join(" ")}`);
+    if (told.length === 0) caughtUp(hook);
+    else raise(catchUp, `caught up since ${toIso(since)}. ${told.join(" ")}`);
   }
 
-  function raise(hook: string, text: string): void {
+  function raise({ hook, preset: about }: CatchUp, text: string): void {
     log.warn("catch-up is not complete", { step: "catch-up", hook, text });
-    alerts().raise({ kind: "catch-up", subject: hook, text: `The hook ${toOneLine(hook)}: ${toOneLine(text)}` });
+    alerts().raise({ kind: "catch-up", subject: hook, about, text: `The hook ${toOneLine(hook)}: ${toOneLine(text)}` });
   }
 
   async function openEvents(use: PresetUse): Promise<MissedEvents> {

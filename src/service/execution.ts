@@ -8,6 +8,7 @@ import { isDown } from "../mail/watch/status.ts";
 import { toRequestContext } from "../core/mapping/item.ts";
 import { toStoredRequest } from "../core/ingress/hook-request.ts";
 import { describeNode, toMailView, toRuntimeView } from "../operator/status.ts";
+import { createHealth, type Health } from "./health.ts";
 import { createReloader, type ReloadCause, type Reloader } from "./runtime/reload.ts";
 import type { Runtime } from "../core/ports/runtime.ts";
 import { createMailStores } from "./stores.ts";
@@ -20,6 +21,7 @@ import type { Parts } from "./parts.ts";
 export interface Execution {
   dispatcher: Dispatcher;
   alerts: Alerts;
+  health: Health;
   sweeper: Sweeper;
   mail: MailService;
   reloader: Reloader;
@@ -37,7 +39,15 @@ export interface ExecutionOptions {
 export function createExecution(parts: Parts, { watch, send, replaced }: ExecutionOptions): Execution {
   const { journal, current, telemetry, stream } = parts;
   const { log } = telemetry;
-  const alerts = createAlerts({ journal, current, log });
+  const told = createAlerts({ journal, current, log });
+  const health = createHealth({ journal, log, tools: () => current().tools });
+  const alerts: Alerts = {
+    ...told,
+    raise(alert) {
+      health.ill(alert);
+      told.raise(alert);
+    },
+  };
   const reloader = createReloader({
     current,
     build: parts.build,
@@ -55,6 +65,7 @@ export function createExecution(parts: Parts, { watch, send, replaced }: Executi
   });
   return {
     alerts,
+    health,
     reloader,
     dispatcher: createDispatcher({
       journal,
@@ -83,6 +94,7 @@ export function createExecution(parts: Parts, { watch, send, replaced }: Executi
 
   function showMailbox(mailbox: MailStatus): void {
     stream.publish("mailbox", mailbox.name, () => toMailView(mailbox));
+    if (mailbox.state === "watching") health.well(`mailbox:${mailbox.name}`);
     if (isDown(mailbox)) alerts.raise({ kind: "mailbox-down", subject: mailbox.name, text: describeDown(mailbox) });
   }
 }

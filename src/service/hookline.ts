@@ -93,7 +93,7 @@ export async function createHookline(options: HooklineServiceOptions): Promise<H
 function listParts(
   { current, journal, cache, sandbox, stream }: Parts,
   { server, results, mcp, catchUps, schedules, rejections, activity }: Http,
-  { dispatcher, sweeper, alerts, mail, reloader }: Execution,
+  { dispatcher, sweeper, alerts, health, mail, reloader }: Execution,
 ): ServicePart[] {
   return [
     { use: () => cache.dropUnused() },
@@ -112,7 +112,13 @@ function listParts(
     { stop: () => rejections.close() },
     // Only after the dispatcher: until the last turn has ended, senders get a 503 and try again.
     { stop: () => server.close() },
-    { use: ({ tools }) => tools.watchAlerts(alerts.raise) },
+    {
+      use({ tools }) {
+        tools.watch({ alert: alerts.raise, called: health.called });
+        health.use(tools);
+      },
+      stop: () => health.close(),
+    },
     { use: (runtime) => executes(runtime) && alerts.use(runtime.config.alerts), stop: () => alerts.close() },
     {
       start: (runtime) => dispatcher.start({ executes: executes(runtime) }),

@@ -66,6 +66,7 @@ export function createHttp(parts: Parts, { execution, serviceUrl }: HttpOptions)
     requireReady: operations.requireReady,
     receive: async (request, runtime) => (await receiver.receive(request, runtime)).response,
     alerts: () => execution().alerts,
+    caughtUp: (hook) => execution().health.well(`missed:${hook}`),
   });
   const schedules = createSchedules({
     ...parts,
@@ -104,6 +105,7 @@ export function createHttp(parts: Parts, { execution, serviceUrl }: HttpOptions)
         metrics: async () => writeMetrics(activity, await operations.status()),
         tools: () => toToolsView(current(), listAuthority(current())),
         shadowed: () => new Set(listShadowed(current().mappings.mappings)),
+        inputs: (id) => current().mappings.mappings.find(({ source }) => source.id === id)?.bundle?.inputs ?? [],
         replay: receiver.replay,
       }),
       ...mcp.routes,

@@ -1,6 +1,7 @@
 import { toCanceledSummary } from "../core/actions/main-session.ts";
 import { readBudget } from "../core/dispatch/hold.ts";
-import { HookError } from "../core/errors.ts";
+import { HookError, messageOf } from "../core/errors.ts";
+import { toOneLine } from "../core/shared/text/text.ts";
 import { resolveRequest } from "../core/mapping/resolve-request.ts";
 import { createState, type RequestState } from "../core/mapping/state.ts";
 import { runDiff } from "../operator/diff.ts";
@@ -12,6 +13,9 @@ import { createDrafts } from "./runtime/draft.ts";
 import { packageVersion } from "../core/shared/system/package.ts";
 import type { Execution } from "./execution.ts";
 import type { Parts } from "./parts.ts";
+
+/** How long a server of tools may take. */
+const TRY_MS = 15_000;
 
 /** `execution`: it is made later. */
 export function createOperations(parts: Parts, execution: () => Execution): Operations {
@@ -67,6 +71,18 @@ export function createOperations(parts: Parts, execution: () => Execution): Oper
         throw new HookError("run_ended");
       return true;
     },
+    async tryTools(name) {
+      const set = current().tools.sets.get(name);
+      if (!set) return undefined;
+      try {
+        await set.discover?.(AbortSignal.timeout(TRY_MS));
+      } catch (error) {
+        throw new HookError("sender_refused", { message: toOneLine(messageOf(error)), cause: error });
+      }
+      execution().health.well(`tools:${name}`);
+      return true;
+    },
+    tryMailbox: (name) => execution().mail.retry(name),
     async requireReady() {
       await journal.probe();
       if (!sandbox.status().ready) throw new Error("the sandbox is not ready");

@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { exportJWK, exportSPKI, generateKeyPair, SignJWT } from "jose";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { findSamples } from "../../src/cli/samples/sample.ts";
+import { findSamples } from "../../src/service/authoring/sample.ts";
 import { PRESETS_FOLDER } from "../../src/core/config/presets/file.ts";
 import { startJsonServer } from "../support/json-server.ts";
 import { type Service, startService } from "../support/service.ts";

@@ -1,7 +1,7 @@
 /** One style for all presets: what they say, and how people find them. */
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
-import { findSamples } from "../../src/cli/samples/sample.ts";
+import { findSamples } from "../../src/service/authoring/sample.ts";
 import { explainMissing, findPresets, PRESETS_FOLDER, readPreset } from "../../src/core/config/presets/file.ts";
 import { isObject } from "../../src/core/shared/json.ts";
 import { usePreset } from "../support/preset.ts";

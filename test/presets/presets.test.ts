@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
-import { findSamples, runSample } from "../../src/cli/samples/sample.ts";
+import { findSamples, runSample } from "../../src/service/authoring/sample.ts";
 import { buildSamples } from "../../src/cli/samples/suite.ts";
 import { PRESETS_FOLDER } from "../../src/core/config/presets/file.ts";
 import { createTelemetry } from "../../src/core/telemetry/telemetry.ts";

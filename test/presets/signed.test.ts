@@ -1,7 +1,7 @@
 /** Every preset over HTTP: its samples, signed as the sender signs, give the events beside them. */
 import { existsSync, readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { findSamples, type Sample } from "../../src/cli/samples/sample.ts";
+import { findSamples, type Sample } from "../../src/service/authoring/sample.ts";
 import { PRESETS_FOLDER } from "../../src/core/config/presets/file.ts";
 import { isObject } from "../../src/core/shared/json.ts";
 import { type Service, startService } from "../support/service.ts";

@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import { expect, test } from "vitest";
-import { findSamples, readRequest } from "../../src/cli/samples/sample.ts";
+import { findSamples, readRequest } from "../../src/service/authoring/sample.ts";
 import { PRESETS_FOLDER, readPreset } from "../../src/core/config/presets/file.ts";
 import { toSampleRequest } from "../../src/core/ingress/hook-request.ts";
 import { createMappingIndex } from "../../src/core/mapping/mapping-index.ts";

@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { readPresetSamples } from "../../src/cli/samples/sample.ts";
+import { readPresetSamples } from "../../src/service/authoring/sample.ts";
 import { readPreset } from "../../src/core/config/presets/file.ts";
 import type { UserConfig } from "../../src/core/config/schema/generated.ts";
 import { readConfig } from "../../src/service/drivers.ts";

@@ -1,5 +1,4 @@
 import { toCommand } from "../../core/shared/text/command.ts";
-import { EventEmitter } from "node:events";
 import {
   compileOwnSchema,
   compileServerSchema,
@@ -14,7 +13,7 @@ import { cutText, didYouMean, toOneLine, toolSetOf } from "../../core/shared/tex
 import { withTimeout } from "../../core/shared/time.ts";
 import { hashCall } from "./lock.ts";
 import { createRedaction, type Redact } from "./redact.ts";
-import type { CallOptions, OpenCall, OpenSet, ToolAlert, ToolSets } from "../../core/ports/open-tool-sets.ts";
+import type { CallOptions, OpenCall, OpenSet, ToolAlert, ToolListener, ToolSets } from "../../core/ports/open-tool-sets.ts";
 import {
   type CallDescription,
   type CallResult,
@@ -36,8 +35,6 @@ function toUnreachable(fullName: string): ToolAlert {
   return { kind: "tool-unreachable", subject: set, text };
 }
 
-type Raise = (alert: ToolAlert) => void;
-
 /** A set as its driver has made it, and its block. */
 export interface MadeSet {
   set: ToolSet;
@@ -49,9 +46,12 @@ export function openToolSets(
   made: ReadonlyMap<string, MadeSet>,
   changes: ReadonlyMap<string, OpenCall> = new Map(),
 ): ToolSets {
-  const alerts = new EventEmitter<{ alert: [ToolAlert] }>();
-  const raise: Raise = (alert) => void alerts.emit("alert", alert);
-  const sets = new Map(Array.from(made, ([name, one]) => [name, openSet(name, one, raise)]));
+  const listeners: ToolListener[] = [];
+  const tell: ToolListener = {
+    alert: (alert) => listeners.forEach((listener) => listener.alert(alert)),
+    called: (fullName) => listeners.forEach((listener) => listener.called(fullName)),
+  };
+  const sets = new Map(Array.from(made, ([name, one]) => [name, openSet(name, one, tell)]));
   const calls = new Map([...sets.values()].flatMap((set) => set.calls.map((call) => [call.fullName, call])));
   const leftOut = new Map(
     Array.from(sets, ([name, set]) =>
@@ -77,7 +77,7 @@ export function openToolSets(
       const own = [...calls.keys()].filter((name) => name.startsWith(`${set}.`));
       return `The tool set "${set}" has no call "${fullName.slice(set.length + 1)}"${didYouMean(fullName, own)}`;
     },
-    watchAlerts: (listener) => void alerts.on("alert", listener),
+    watch: (listener) => void listeners.push(listener),
     close: () => made.forEach(({ set }) => set.close?.()),
   };
 }
@@ -93,14 +93,14 @@ export function findEqualNames(calls: readonly OpenCall[]): string | undefined {
   return undefined;
 }
 
-function openSet(name: string, { set, block }: MadeSet, raise: Raise): OpenSet {
+function openSet(name: string, { set, block }: MadeSet, tell: ToolListener): OpenSet {
   const { redact, margin } = createRedaction([
     ...valuesOf(block.options["headers"]),
     ...valuesOf(block.options["env"]),
   ]);
   const compile = set.discover ? compileServerSchema : compileOwnSchema;
   const { calls, leftOut } = separate(set.calls, (call) =>
-    openCall(name, call, { block, schema: compile(call.input), redact, margin, raise }),
+    openCall(name, call, { block, schema: compile(call.input), redact, margin, tell }),
   );
   return {
     audience: block.audience ?? "private",
@@ -149,13 +149,13 @@ interface OpenCallOptions {
   schema: ToolSchema;
   redact: Redact;
   margin: number;
-  raise: Raise;
+  tell: ToolListener;
 }
 
 function openCall(
   setName: string,
   call: ToolCall,
-  { block, schema, redact, margin, raise }: OpenCallOptions,
+  { block, schema, redact, margin, tell }: OpenCallOptions,
 ): OpenCall {
   const { name, description, address, input, maxResultLength = block.maxResultLength } = call;
   const fullName = `${setName}.${name}`;
@@ -205,8 +205,9 @@ function openCall(
       if (error instanceof DriverError) throw withMessage(error, redact(error.message));
       throw error;
     });
-    if (isChanged) raise(toChanged(fullName));
-    if (isUnreached && !options.signal.aborted) raise(toUnreachable(fullName));
+    if (isChanged) tell.alert(toChanged(fullName));
+    else if (!isUnreached) tell.called(fullName);
+    else if (!options.signal.aborted) tell.alert(toUnreachable(fullName));
     const shown = redact(text);
     // If there is more, the last characters may be the beginning of a secret, which a redaction before them moves forward.
     const known = text.length > limit + margin ? shown.slice(0, Math.max(0, shown.length - margin)) : shown;

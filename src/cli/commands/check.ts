@@ -20,7 +20,7 @@ import { toPrintable } from "../../core/telemetry/log.ts";
 import { addConfigOptions, addServiceOptions, type ConfigFlags, EXIT_CODES } from "../command.ts";
 import { describePrograms } from "./agents.ts";
 import { askPooler } from "./doctor-machine.ts";
-import { listConfigFiles } from "../edit/target.ts";
+import { listConfigFiles } from "../../service/authoring/target.ts";
 import { locateConfig, tryRuntime } from "../context.ts";
 import { formatCount, formatDuration, formatFacts, formatModule } from "../format.ts";
 import { findCompilerOptions } from "../setup/editor-files.ts";

@@ -31,8 +31,8 @@ import {
   requireAnswer,
   toUnreachable,
 } from "../operator-client.ts";
-import { type SentRequest, toFreshRequest } from "../samples/fresh-request.ts";
-import { readRequest, requirePresetSample } from "../samples/sample.ts";
+import { type SentRequest, toFreshRequest } from "../../service/authoring/fresh-request.ts";
+import { readRequest, requirePresetSample } from "../../service/authoring/sample.ts";
 
 interface SendFlags extends ServiceFlags {
   sample?: string;

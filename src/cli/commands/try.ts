@@ -18,7 +18,7 @@ import { addConfigOptions, addPair, type ConfigFlags, EXIT_CODES, UsageError } f
 import { loadConfig, locateAnyConfig, locateTransforms, readPayload, withSandbox } from "../context.ts";
 import { formatActions, formatLog, formatModule } from "../format.ts";
 import { clearScreen, type CliIo, print, printError, printJson, style } from "../io.ts";
-import { findAllSamples, isNamed, selectSamples } from "../samples/sample.ts";
+import { findAllSamples, isNamed, selectSamples } from "../../service/authoring/sample.ts";
 import { runAllSamples, type SuiteOptions } from "../samples/suite.ts";
 
 interface TryFlags extends ConfigFlags {

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import path from "node:path";
-import { createSecret } from "../edit/plan.ts";
-import { listItems, readTarget, type Target } from "../edit/target.ts";
+import { createSecret } from "../../service/authoring/plan.ts";
+import { listItems, readTarget, type Target } from "../../service/authoring/target.ts";
 import { findUse, toHook, toWantedEvents } from "../../core/config/presets/api-access.ts";
 import { toPresetName } from "../../core/config/presets/file.ts";
 import type { ResolvedConfig } from "../../core/config/resolved-config.ts";

@@ -1,5 +1,5 @@
 import path from "node:path";
-import { isReference, planSecret, toFileReference, toVariableReference } from "../edit/plan.ts";
+import { isReference, planSecret, toFileReference, toVariableReference } from "../../service/authoring/plan.ts";
 import { resolveReferences } from "../../core/config/references.ts";
 import { ConfigError } from "../../core/errors.ts";
 import { toObject } from "../../core/shared/json.ts";

@@ -3,8 +3,8 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { parseSource } from "../../core/config/parse/source.ts";
-import { type ConfigPlan, isDone } from "../edit/plan.ts";
-import { readTarget } from "../edit/target.ts";
+import { type ConfigPlan, isDone } from "../../service/authoring/plan.ts";
+import { readTarget } from "../../service/authoring/target.ts";
 import { addMailbox, findMailboxes, planSetup, type WantedMail } from "./plan-mailbox.ts";
 
 const TOKEN = "0123456789012345678901234";

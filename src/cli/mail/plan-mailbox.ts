@@ -1,6 +1,6 @@
-import { diffValues } from "../edit/edit-config.ts";
-import { type ConfigPlan, findUses, planBasics, planChanges } from "../edit/plan.ts";
-import type { Target } from "../edit/target.ts";
+import { diffValues } from "../../service/authoring/edit-config.ts";
+import { type ConfigPlan, findUses, planBasics, planChanges } from "../../service/authoring/plan.ts";
+import type { Target } from "../../service/authoring/target.ts";
 import { toBuiltIn } from "../../core/config/presets/file.ts";
 import { ConfigError } from "../../core/errors.ts";
 import { isObject, readPath, type Segment, toKeyPath, toObject, withoutUndefined } from "../../core/shared/json.ts";

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import type { Target } from "../edit/target.ts";
+import type { Target } from "../../service/authoring/target.ts";
 import type { WrittenMailbox } from "./plan-mailbox.ts";
 import { addItem, addWriteOptions, CONFIG_HELP, UsageError, type WriteFlags } from "../command.ts";
 import type { CliIo } from "../io.ts";

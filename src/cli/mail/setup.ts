@@ -1,5 +1,5 @@
-import { type ConfigPlan, isDone } from "../edit/plan.ts";
-import { readTarget, type Target, whereSet } from "../edit/target.ts";
+import { type ConfigPlan, isDone } from "../../service/authoring/plan.ts";
+import { readTarget, type Target, whereSet } from "../../service/authoring/target.ts";
 import { MAIL_DEFAULTS } from "../../core/config/resolved-config.ts";
 import { MailError, messageOf, toSentence } from "../../core/errors.ts";
 import { createConsent } from "./consent.ts";

@@ -1,5 +1,5 @@
 import { isObject, type Segment, toKeyPath, withoutUndefined } from "../../core/shared/json.ts";
-import { isReference, planSecret } from "../edit/plan.ts";
+import { isReference, planSecret } from "../../service/authoring/plan.ts";
 
 export type Fields = Record<string, unknown>;
 

@@ -5,7 +5,7 @@ import { addServiceOptions, createSince, type ServiceFlags, toOneOf } from "../c
 import { formatCount } from "../format.ts";
 import { type CliIo, print, printError, printJson, style } from "../io.ts";
 import { createOperatorClient, exportEvents } from "../operator-client.ts";
-import { addValue, createShape, toDeclaration, toJsonSchema } from "./shape.ts";
+import { addValue, createShape, toDeclaration, toJsonSchema } from "../../service/authoring/shape.ts";
 
 const PARTS = ["type", "schema"] as const;
 

@@ -8,7 +8,7 @@ import type { EventTimeline } from "../../operator/views.ts";
 import { describeError } from "../command.ts";
 import { locateAnyConfig, locateTransforms, withSandbox } from "../context.ts";
 import type { CliIo } from "../io.ts";
-import { findSamples, runSample } from "./sample.ts";
+import { findSamples, runSample } from "../../service/authoring/sample.ts";
 import { buildSamples } from "./suite.ts";
 
 export interface SaveOptions {

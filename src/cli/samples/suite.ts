@@ -2,7 +2,7 @@ import { trimSlashes } from "../../core/shared/text/text.ts";
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import type { ReadConfig } from "../../core/config/load.ts";
-import { findTransformsDir, listItems, readTarget, type Target } from "../edit/target.ts";
+import { findTransformsDir, listItems, readTarget, type Target } from "../../service/authoring/target.ts";
 import { checkConfig } from "../../service/drivers.ts";
 import { readPreset, toPresetName } from "../../core/config/presets/file.ts";
 import { parseSource, type Source } from "../../core/config/parse/source.ts";
@@ -28,7 +28,7 @@ import {
   type Sample,
   type SampleResult,
   type SampleSet,
-} from "./sample.ts";
+} from "../../service/authoring/sample.ts";
 
 export interface SuiteOptions {
   /** Absolute. */

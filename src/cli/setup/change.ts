@@ -1,6 +1,6 @@
 import { stripVTControlCharacters } from "node:util";
-import { type ConfigPlan, hideSecrets, writePlan } from "../edit/plan.ts";
-import { readTarget } from "../edit/target.ts";
+import { type ConfigPlan, hideSecrets, writePlan } from "../../service/authoring/plan.ts";
+import { readTarget } from "../../service/authoring/target.ts";
 import type { ReadConfig } from "../../core/config/load.ts";
 import { readConfigText } from "../../service/drivers.ts";
 import { readConfigFile } from "../../core/config/read-parts.ts";

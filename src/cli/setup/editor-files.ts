@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { orElse, replaceFile } from "../../core/shared/system/files.ts";
 import { PACKAGE_ROOT } from "../../core/shared/system/package.ts";
-import { editConfig } from "../edit/edit-config.ts";
+import { editConfig } from "../../service/authoring/edit-config.ts";
 import { isPackageInstalled, renderTypes, type TypedConfig, TYPES } from "./module-types.ts";
 import { TRANSFORMS } from "./templates.ts";
 

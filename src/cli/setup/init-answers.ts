@@ -1,4 +1,4 @@
-import type { Target } from "../edit/target.ts";
+import type { Target } from "../../service/authoring/target.ts";
 import { findPresets, type PresetPlace, readPreset, toBuiltIn } from "../../core/config/presets/file.ts";
 import { readPath } from "../../core/shared/json.ts";
 import { UsageError } from "../command.ts";

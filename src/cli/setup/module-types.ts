@@ -6,8 +6,8 @@ import { isInstalled, orElse } from "../../core/shared/system/files.ts";
 import { PACKAGE_ROOT } from "../../core/shared/system/package.ts";
 import { trimSlashes } from "../../core/shared/text/text.ts";
 import { toScheduleHook } from "../../core/types.ts";
-import { addValue, createShape, type Shape, toClosedType, toKey, toOpenType } from "../reading/shape.ts";
-import { readPayloads } from "../samples/sample.ts";
+import { addValue, createShape, type Shape, toClosedType, toKey, toOpenType } from "../../service/authoring/shape.ts";
+import { readPayloads } from "../../service/authoring/sample.ts";
 
 /** The name of the file in each folder of transforms. */
 export const TYPES = "hookline.d.ts";

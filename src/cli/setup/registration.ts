@@ -10,8 +10,8 @@ import {
   planUse,
   writePlan,
   type WrittenUse,
-} from "../edit/plan.ts";
-import { readTarget, readWritten, selectPart, type Target } from "../edit/target.ts";
+} from "../../service/authoring/plan.ts";
+import { readTarget, readWritten, selectPart, type Target } from "../../service/authoring/target.ts";
 import { listPlaces, toHook, toWantedEvents } from "../../core/config/presets/api-access.ts";
 import { compilePlaces } from "../../core/mapping/policy/bounds.ts";
 import { findRegistration, type PresetPlace, readPreset } from "../../core/config/presets/file.ts";

@@ -1,6 +1,6 @@
 import { toCommand } from "../../core/shared/text/command.ts";
 import { findUse, listApiAccesses, toApiAccess, toHook, toHookUrl } from "../../core/config/presets/api-access.ts";
-import { type ConfigPlan, isReference } from "../edit/plan.ts";
+import { type ConfigPlan, isReference } from "../../service/authoring/plan.ts";
 import type { ReadConfig } from "../../core/config/load.ts";
 import type { PresetPlace } from "../../core/config/presets/file.ts";
 import type { PresetUse, ResolvedConfig } from "../../core/config/resolved-config.ts";

@@ -1,9 +1,9 @@
 import { globSync, readFileSync } from "node:fs";
 import path from "node:path";
-import { type Change, editConfig } from "../edit/edit-config.ts";
+import { type Change, editConfig } from "../../service/authoring/edit-config.ts";
 import { isYaml, parseSource } from "../../core/config/parse/source.ts";
 import { PACKAGE_ROOT } from "../../core/shared/system/package.ts";
-import { type Shape, toDeclaration } from "../reading/shape.ts";
+import { type Shape, toDeclaration } from "../../service/authoring/shape.ts";
 
 export const TRANSFORMS = path.join(PACKAGE_ROOT, "transforms");
 

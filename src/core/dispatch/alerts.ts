@@ -14,10 +14,12 @@ import type { DispatcherOptions } from "./dispatch-context.ts";
 import { DELIVERY_POLICY, sendPart } from "./execute-delivery.ts";
 import { retryDelayMs, retryWhileUnavailable, toFailure } from "./retry.ts";
 
-interface Alert {
+export interface Alert {
   kind: AlertKind;
   /** Each subject has a separate cooldown. */
   subject?: string;
+  /** Of a hook: the preset that can ask its sender. */
+  about?: string;
   /** One line. Holds nothing of a payload. Undefined if there is nothing to report after all. */
   text: string | (() => Promise<string | undefined>);
 }

@@ -73,12 +73,17 @@ export interface Page {
 export interface RunFilter {
   state?: RunState | RunState[];
   hook?: string;
+  mapping?: string;
   sessionKey?: string;
+  /** The error group of those that failed. */
+  group?: string;
 }
 
 export interface DeliveryFilter {
   state?: DeliveryState | DeliveryState[];
   channel?: string;
+  /** The error group of those that failed. */
+  group?: string;
 }
 
 /** The time of a dead letter is that of its failure. */

@@ -53,9 +53,15 @@ export interface ToolSets {
   leftOut: ReadonlyMap<string, string>;
   /** Why there is no such call, and what to do, in whole sentences without words of a server. A pattern is such a call. */
   explainMissing(fullName: string): string;
-  /** Calls `listener` with what an operator should know of a call that was not sent. */
-  watchAlerts(listener: (alert: ToolAlert) => void): void;
+  watch(listener: ToolListener): void;
   close(): void;
+}
+
+export interface ToolListener {
+  /** What an operator should know of a call that was not sent. */
+  alert(alert: ToolAlert): void;
+  /** A call that was sent, by its full name. */
+  called(fullName: string): void;
 }
 
 export interface ToolAlert {

@@ -14,8 +14,8 @@ import { explainSyntax, findOldDecorators } from "./unsupported.ts";
 export interface BuildEntry {
   /** A real path, or the name of a text of `virtual`. */
   file: string;
-  /** Instead of what is in the file. */
-  draft?: string | undefined;
+  /** Texts by file, instead of what is in it. Such a file need not exist. */
+  drafts?: ReadonlyMap<string, string> | undefined;
 }
 
 export interface BuildSettings {
@@ -63,7 +63,7 @@ export async function build(
   const { root } = boundary;
   const entries = [...new Set(requests.map(({ file }) => file))];
   const texts = new Map<string, string>();
-  const drafts = new Map(requests.map(({ file, draft }) => [file, draft]));
+  const drafts = requests[0]?.drafts;
   const start = (leftOut?: LeftOut): ReturnType<typeof runEsbuild> =>
     runEsbuild({
       ...options,

@@ -42,7 +42,7 @@ const MAX_LISTS_TOGETHER = 8;
  * are then read once. It makes the same bundles as a build of each.
  */
 export function bundle(request: BundleRequest): Promise<Bundled> {
-  if (request.draft !== undefined) return bundleAlone(request);
+  if (request.drafts) return bundleAlone(request);
   return new Promise((resolve) => {
     if (waiting.size === 0) setImmediate(bundleWaiting);
     const group = nameFolder(request.boundary);

@@ -7,13 +7,14 @@ import { type CodeCache, type CompiledCode, sumSizes } from "./code-cache.ts";
 import { type BuildError, type CommonOptions, showLine, transformText } from "./esbuild.ts";
 import { packText } from "./packed-text.ts";
 import type { CompileResult, TransformSpec } from "./runner.ts";
-import { createSourceBoundary, type SourceBoundary, toLoader, toRealPath } from "./source-boundary.ts";
+import { isInside, toRealPath } from "../shared/system/files.ts";
+import { createSourceBoundary, isCode, type SourceBoundary, toLoader } from "./source-boundary.ts";
 import { readIfReadable, withoutMapComment } from "./source-gate.ts";
 import { explainSyntax, findOldDecorators } from "./unsupported.ts";
 
 export interface CompileOptions {
-  /** A text for the module that is not in its file yet. */
-  draft?: string;
+  /** Texts by names below the folder, instead of what is in these files, which need not exist. */
+  drafts?: Readonly<Record<string, string>>;
   /** Results of earlier builds. */
   cache?: CodeCache;
 }
@@ -21,7 +22,7 @@ export interface CompileOptions {
 /** Bundles a transform with everything it imports into one script. Problems in the author's code are in the result. */
 export async function compileTransform(
   spec: TransformSpec,
-  { draft, cache }: CompileOptions = {},
+  { drafts: named, cache }: CompileOptions = {},
 ): Promise<CompileResult> {
   const root = toRealPath(spec.root);
   const fail = (problems: ConfigProblem[], inputs = [spec.file], manifests: string[] = []): CompileResult => ({
@@ -33,12 +34,14 @@ export async function compileTransform(
     const message = `${spec.root}, the folder of ${path.basename(spec.file)}, does not exist.`;
     return fail([{ message, file: spec.file }]);
   }
-  const boundary = createSourceBoundary(root, spec.transformRoots);
-  const { file, problem } = boundary.check(spec.file);
+  const drafts = named && toDrafts(root, named);
+  const boundary = createSourceBoundary(root, spec.transformRoots, drafts);
+  const drafted = path.join(root, path.relative(spec.root, spec.file));
+  const { file, problem } = boundary.check(drafts?.has(drafted) ? drafted : spec.file);
   if (file === undefined) return fail([{ message: problem, file: spec.file }]);
 
   const since = Date.now();
-  const source = draft ?? readIfReadable(file);
+  const source = drafts?.get(file) ?? readIfReadable(file);
   const name = JSON.stringify([root, spec.transformRoots, file]);
   const toResult = (made: CompiledCode): CompileResult => ({
     bundle: {
@@ -58,17 +61,26 @@ export async function compileTransform(
     },
     problems: [],
   });
-  const known = source === undefined ? undefined : cache?.find(name, source);
+  const known = source === undefined || drafts ? undefined : cache?.find(name, source);
   if (known) return toResult(known);
 
   const { compiled, uses, inputs, manifests, errors } =
     source !== undefined && importsNothing(source)
       ? await compileAlone(file, root, source)
-      : await bundle({ file, draft, boundary, options: OPTIONS, cache });
+      : await bundle({ file, drafts, boundary, options: OPTIONS, cache });
   if (compiled === undefined) return fail(toProblems(errors, spec.file, boundary), [spec.file, ...inputs], manifests);
   const ready = await finish(compiled);
-  if (source !== undefined) cache?.keep(name, source, ready, { uses, since });
+  if (source !== undefined && !drafts) cache?.keep(name, source, ready, { uses, since });
   return toResult(ready);
+}
+
+/** By the real path of each file, or where it will be. A name that leads out of the folder is left out. */
+function toDrafts(root: string, named: Readonly<Record<string, string>>): Map<string, string> {
+  const files = Object.entries(named).map(([name, text]): [string, string] => {
+    const file = path.join(root, name);
+    return [toRealPath(file) ?? file, text];
+  });
+  return new Map(files.filter(([file]) => isInside(file, root) && isCode(file)));
 }
 
 /** An ECMAScript module without these words, also in comments and texts, imports nothing. */

@@ -1,6 +1,7 @@
 import path from "node:path";
 import { type CommonOptions, transformText } from "./esbuild.ts";
-import { type SourceBoundary, toLoader, toRealPath } from "./source-boundary.ts";
+import { toRealPath } from "../shared/system/files.ts";
+import { type SourceBoundary, toLoader } from "./source-boundary.ts";
 
 /**
  * `import(`./texts/${name}.json`)` makes esbuild walk the folder `./texts` for everything that could be meant, without asking a

@@ -1,6 +1,6 @@
-import { realpathSync, statSync } from "node:fs";
+import { statSync } from "node:fs";
 import path from "node:path";
-import { orElse, parentsOf, readRegularFile, statIfAny } from "../shared/system/files.ts";
+import { isInside, orElse, parentsOf, readRegularFile, statIfAny, toRealPath } from "../shared/system/files.ts";
 import type { Loader } from "./esbuild.ts";
 import { isObject, parseObject } from "../shared/json.ts";
 
@@ -28,7 +28,12 @@ export interface SourceBoundary {
   contains(real: string): boolean;
 }
 
-export function createSourceBoundary(root: string, transformRoots: string[] = []): SourceBoundary {
+/** `drafts`: files that count as there. */
+export function createSourceBoundary(
+  root: string,
+  transformRoots: string[] = [],
+  drafts?: ReadonlyMap<string, string>,
+): SourceBoundary {
   let checkLink: ReturnType<typeof createLinkCheck> | undefined;
   const isLinked = (real: string): boolean => (checkLink ??= createLinkCheck(root, transformRoots))(real);
   const contains = (real: string): boolean => isInside(real, root) || isInstalledAbove(real, root) || isLinked(real);
@@ -37,6 +42,7 @@ export function createSourceBoundary(root: string, transformRoots: string[] = []
     transformRoots,
     contains,
     check(file) {
+      if (drafts?.has(file)) return { file };
       const real = toRealPath(file);
       if (real === undefined) return { problem: `The file ${file} does not exist or cannot be read.` };
       if (!contains(real)) {
@@ -149,19 +155,9 @@ export function readManifest(folder: string): Record<string, unknown> {
   return orElse({}, () => parseObject(readRegularFile(file, MAX_SOURCE_BYTES).toString("utf8")));
 }
 
-/** The real path; undefined if there is none. */
-export function toRealPath(file: string): string | undefined {
-  return orElse(undefined, () => realpathSync.native(file));
-}
-
 /** Something that is no folder. */
 export function exists(file: string): boolean {
   return statIfAny(file)?.isDirectory() === false;
-}
-
-export function isInside(file: string, folder: string): boolean {
-  const relative = path.relative(folder, file);
-  return relative !== "" && !relative.startsWith(`..${path.sep}`) && relative !== ".." && !path.isAbsolute(relative);
 }
 
 function isInstalledAbove(file: string, root: string): boolean {

@@ -2,7 +2,7 @@ import { readdirSync } from "node:fs";
 import path from "node:path";
 import { messageOf } from "../errors.ts";
 import { isObject } from "../shared/json.ts";
-import { isInstalled, orElse, parentsOf, readRegularFile } from "../shared/system/files.ts";
+import { isInside, isInstalled, orElse, parentsOf, readRegularFile } from "../shared/system/files.ts";
 import { refuseWalks } from "./dynamic-imports.ts";
 import {
   type CommonOptions,
@@ -18,9 +18,9 @@ import { findGlobalModule, isOnNpm, withoutPrefix } from "./built-ins.ts";
 import { isOfPackage, isOfStub, type Stub, VIRTUAL, writeStub } from "./package-stubs.ts";
 import {
   checkRegular,
+  EXTENSIONS,
   exists,
   isCode,
-  isInside,
   MAX_SOURCE_BYTES,
   readManifest,
   type SourceBoundary,
@@ -31,8 +31,8 @@ export interface SourceGateOptions {
   boundary: SourceBoundary;
   /** Each file that is read is added, with its text. */
   texts: Map<string, string>;
-  /** Texts by file, instead of what is in it. */
-  drafts: ReadonlyMap<string, string | undefined>;
+  /** Texts by file, instead of what is in it. Such a file need not exist. */
+  drafts?: ReadonlyMap<string, string> | undefined;
   /** How the build reads a file. */
   options: CommonOptions;
   /** For a build that only finds which file imports which. */
@@ -69,6 +69,7 @@ export function createSourceGate({
   return {
     name: "source-gate",
     setup(build) {
+      if (drafts) build.onResolve({ filter: /^[./]/ }, (args) => findDraft(args, drafts));
       build.onResolve({ filter: VISITS_A_FOLDER }, (args) => {
         if (leftOut?.missing.has(args.path)) return { external: true };
         const isOwn = args.kind === "entry-point" || args.namespace === VIRTUAL;
@@ -90,7 +91,7 @@ export function createSourceGate({
         const found = problem ?? folderProblem;
         if (leftOut && found !== undefined) return { contents: "" };
         if (file === undefined || found !== undefined) return refuse(found ?? "");
-        const draft = drafts.get(file);
+        const draft = drafts?.get(file);
         const read = draft === undefined ? tryToRead(file) : { text: draft };
         if (read.text === undefined) return refuse(read.unreadable);
         const { text } = read;
@@ -113,6 +114,18 @@ export function createSourceGate({
       }));
     },
   };
+}
+
+/** A draft that is in no file yet, as esbuild would find the file. */
+function findDraft(
+  { path: specifier, resolveDir }: OnResolveArgs,
+  drafts: ReadonlyMap<string, string>,
+): OnResolveResult | undefined {
+  const named = path.resolve(resolveDir, specifier);
+  const file = [named, ...EXTENSIONS.map((extension) => named.replace(/\.js$/, "") + extension)].find((one) =>
+    drafts.has(one),
+  );
+  return file === undefined || exists(file) ? undefined : { path: file };
 }
 
 /** Marks imports that `resolveOfNode` has made. */

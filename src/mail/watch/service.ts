@@ -32,6 +32,8 @@ export interface MailService {
   use(runtime: MailRuntime): void;
   /** Another node has released a lease: the mailboxes that are locked may be free. */
   retryLocked(): void;
+  /** Lets the watch of this mailbox try now. False if there is none. */
+  retry(name: string): boolean;
   status(): MailStatus[];
   /** Throws if no mail arrives from a mailbox until an operator has fixed something. */
   assertReady(): void;
@@ -66,6 +68,11 @@ export function createMailService({ openStore, send, telemetry, changed }: MailS
     },
     retryLocked() {
       for (const { watch } of watched) if (watch?.status().state === "locked") watch.nudge();
+    },
+    retry(name) {
+      const found = watched.find(({ settings }) => settings.name === name);
+      found?.watch?.nudge();
+      return found !== undefined;
     },
     status: () => watched.map(({ settings, source, watch }) => watch?.status() ?? toMailStatus(settings, source, [])),
     assertReady() {

@@ -20,6 +20,7 @@ import {
   TIMES,
   type RoutesOf,
 } from "./route.ts";
+import { readQuestions } from "./work-routes.ts";
 import type { RouteServices } from "./services.ts";
 
 /** Most senders keep no more. */
@@ -101,8 +102,12 @@ export function createEventRoutes({ journal, findParser, replay, catchUp }: Rout
     }),
     "GET /api/events/:id": answering({
       about: "One event: request, mapping, log, error, runs, entries, deliveries.",
-      answer: async ({ params: { id = "" } }) =>
-        toEventTimeline(requireFound(await journal.getEvent(id), "event"), findParser),
+      async answer({ params: { id = "" } }) {
+        const event = requireFound(await journal.getEvent(id), "event");
+        const questions = await readQuestions(journal, event.runs);
+        const timeline = await toEventTimeline(event, findParser);
+        return { ...timeline, runs: timeline.runs.map((run) => ({ ...run, approvalId: questions.get(run.id) })) };
+      },
     }),
     "GET /api/events/:id/body": responding({
       about: "The bytes of its request's body, decompressed, as they are stored.",

@@ -18,6 +18,7 @@ type MappingPath = `/api/mappings${string}` | "/api/try" | "/api/diff";
 export function createMappingRoutes({
   config,
   shadowed,
+  inputs,
   rejections,
   tryHook,
   diff,
@@ -49,7 +50,7 @@ export function createMappingRoutes({
     "GET /api/mappings/:id/source": answering({
       about: "The parts of a mapping: its fields, the code of its transform, its samples. Without secrets.",
       answer({ params: { id = "" } }) {
-        return toMappingSourceView(requireFound(findMapping(id), "mapping"));
+        return toMappingSourceView(requireFound(findMapping(id), "mapping"), inputs(id));
       },
     }),
     "POST /api/mappings/:id/run": answering({

@@ -24,6 +24,10 @@ export interface Operations {
   diff(body: unknown): Promise<Diff>;
   /** Ends an unfinished run for good. False if there is none with this id. Throws a 409 if it has ended. */
   cancel(runId: string): Promise<boolean>;
+  /** Connects to the server of a tool set; undefined if there is none. Throws a 502 with what it says. */
+  tryTools(name: string): Promise<true | undefined>;
+  /** Lets the watch of a mailbox try now. False if this node has none. */
+  tryMailbox(name: string): boolean;
   /** Rejects with the reason when the service cannot accept hooks. */
   requireReady(): Promise<void>;
 }
@@ -53,6 +57,8 @@ export interface OperatorServices extends Operations {
   tools(): ToolsView;
   /** Ids of the mappings that are never reached. */
   shadowed(): ReadonlySet<string>;
+  /** The files that the transform of a mapping was made of, absolute. */
+  inputs(id: string): readonly string[];
   /** Runs the event's request again as a new one, and gives the answer that its sender would get. */
   replay(event: EventRecord, options: { deliver: boolean }): Promise<HttpResponse>;
 }

@@ -45,6 +45,16 @@ export function createSubscriptionRoutes({
         return config().gateway.mcp ? journal.publications.end(id, ended) : journal.publications.unsubscribe(id);
       },
     ),
+    "POST /api/subscriptions/:id/retry": changing(
+      "subscription",
+      "Lets a suspended subscription try its callback again, as if its subscriber had asked again.",
+      async (id) => {
+        const [found] = await journal.publications.listSubscriptions(id);
+        if (!found) return false;
+        const { progress, generation: _generation, ...terms } = found;
+        return (await journal.publications.subscribe({ ...terms, refreshedAt: Date.now() }, progress)).kind !== "full";
+      },
+    ),
     "GET /api/mcp-requests": answering({
       about: "Requests of principals to the MCP endpoint of this node, newest first: the last 500 since the start.",
       query: { limit: limit(500) },

@@ -1,3 +1,4 @@
+import type { Journal, Run } from "../../core/journal/journal.ts";
 import { startOfDay } from "../../core/shared/time.ts";
 import { MESSAGE_WORDS, ofMessages, ofTurns, TURN_WORDS } from "../../core/shared/words.ts";
 import { MAIN_SESSION } from "../../core/types.ts";
@@ -32,7 +33,11 @@ export function createWorkRoutes({ journal, cancel }: RouteServices): RoutesOf<W
     "GET /api/sessions": answering({
       about: "Sessions, the one with the newest entry first.",
       query: { limit: limit() },
-      answer: async ({ query }) => ({ sessions: (await journal.listSessions(query)).map(toView) }),
+      async answer({ query }) {
+        const sessions = await journal.listSessions(query);
+        const subjects = await readSubjects(journal, sessions);
+        return { sessions: sessions.map(({ eventId, ...one }) => ({ ...toView(one), subject: subjects.get(eventId) })) };
+      },
     }),
     "GET /api/sessions/:key*": answering({
       about: "One session with its entries, oldest first. The main session is `main`.",
@@ -55,11 +60,21 @@ export function createWorkRoutes({ journal, cancel }: RouteServices): RoutesOf<W
         ...TIMES,
         state: oneOf("Only runs in this state.", TURN_WORDS),
         hook: HOOK,
+        mapping: text("Only runs of this mapping."),
         session: text("Only runs of this session."),
+        group: text("Only runs that failed with this error group.", MAX_GROUP),
       },
       async answer({ query: { state, session: sessionKey, ...page } }) {
         const runs = await journal.listRuns({ ...page, sessionKey, state: state && ofTurns(state) });
-        return { runs: runs.map(toRunView) };
+        const subjects = await readSubjects(journal, runs);
+        const questions = await readQuestions(journal, runs);
+        return {
+          runs: runs.map((run) => ({
+            ...toRunView(run),
+            subject: subjects.get(run.eventId),
+            approvalId: questions.get(run.id),
+          })),
+        };
       },
     }),
     "GET /api/runs/:id": answering({
@@ -104,6 +119,7 @@ export function createWorkRoutes({ journal, cancel }: RouteServices): RoutesOf<W
         ...TIMES,
         state: oneOf("Only deliveries in this state.", MESSAGE_WORDS),
         channel: text("Only deliveries to this channel."),
+        group: text("Only deliveries that failed with this error group.", MAX_GROUP),
       },
       async answer({ query: { state, ...page } }) {
         const deliveries = await journal.listDeliveries({ ...page, state: state && ofMessages(state) });
@@ -141,4 +157,26 @@ export function createWorkRoutes({ journal, cancel }: RouteServices): RoutesOf<W
       (id) => journal.dropDeadLetter(id),
     ),
   };
+}
+
+/** What the events of some rows are about, by their ids. */
+async function readSubjects(
+  journal: Pick<Journal, "listEvents">,
+  rows: readonly { eventId?: string }[],
+): Promise<Map<string | undefined, string>> {
+  const ids = [...new Set(rows.flatMap(({ eventId }) => eventId ?? []))];
+  const events = ids.length === 0 ? [] : await journal.listEvents({ ids, limit: ids.length });
+  return new Map(events.flatMap(({ id, subject }) => (subject === undefined ? [] : [[id, subject]])));
+}
+
+const MAX_QUESTIONS = 1000;
+
+/** The open questions that hold some turns, by the turns' ids. */
+export async function readQuestions(
+  journal: Pick<Journal, "listApprovals">,
+  runs: readonly Run[],
+): Promise<Map<string, string>> {
+  if (!runs.some(({ state }) => state === "held")) return new Map();
+  const open = await journal.listApprovals({ state: "open", limit: MAX_QUESTIONS });
+  return new Map(open.map(({ id, runId }) => [runId, id]));
 }

@@ -4,6 +4,7 @@ import type { Run } from "../../core/journal/journal.ts";
 import { toIso } from "../iso-times.ts";
 import type { StatusView } from "../status.ts";
 import type { SubscriptionRow } from "../subscription-rows.ts";
+import { toHealthItems, tryNow } from "./health-items.ts";
 import { type InboxItem, toFacts } from "./item.ts";
 
 /** Something may heal by itself in this time, in milliseconds. */
@@ -17,17 +18,25 @@ export interface DownRows {
   silent: readonly { rule: Pick<ResolvedConfig["alerts"][number], "hook" | "afterMs" | "key">; lastAt?: number }[];
   startedAt: number;
   subscriptions: readonly SubscriptionRow[];
+  /** Notes of the kind `HEALTH`. */
+  health: readonly { key: string; json: string }[];
 }
 
 /** The parts of the world that do not work. */
-export function toDownItems({ status, ready, silent, startedAt, subscriptions }: DownRows, now: number): InboxItem[] {
+export function toDownItems(
+  { status, ready, silent, startedAt, subscriptions, health }: DownRows,
+  now: number,
+): InboxItem[] {
   const reload = status.lastReloadError;
+  // Mailboxes of other nodes are known by their notes alone.
+  const own = new Set(status.mail.map(({ name }) => `mailbox:${name}`));
   return [
     ...(reload ? [toReloadItem(reload)] : []),
     ...toModelItems(ready, now),
     ...status.mail.flatMap((mailbox) => toMailboxItem(mailbox, now)),
     ...silent.flatMap(({ rule, lastAt }) => toSilentItem({ rule, lastAt, startedAt }, now)),
     ...subscriptions.filter(({ state }) => state === "suspended").map(toSubscriptionItem),
+    ...toHealthItems(health.filter(({ key }) => !own.has(key))),
   ];
 }
 
@@ -74,9 +83,7 @@ function toModelItems(ready: readonly Run[], now: number): InboxItem[] {
           ...toFacts("service", { "Next try": next > now ? toIso(next) : undefined }),
           ...toFacts("tool", { Error: toVisible(runs.find(({ error }) => error !== undefined)?.error ?? "") }),
         ],
-        actions: [
-          { id: "try", label: "Try now", method: "POST", path: `/api/models/${encodeURIComponent(provider)}/try` },
-        ],
+        actions: [tryNow(`/api/models/${encodeURIComponent(provider)}/try`)],
       },
     ];
   });
@@ -98,7 +105,7 @@ function toMailboxItem({ name, mailbox, state, error, folders }: StatusView["mai
       subject: toVisible(mailbox),
       since,
       blocks: [...toFacts("service", { "Next try": nextTry }), ...toFacts("tool", { Error: toVisible(error ?? "") })],
-      actions: [],
+      actions: [tryNow(`/api/mailboxes/${encodeURIComponent(name)}/try`)],
     },
   ];
 }
@@ -142,6 +149,6 @@ function toSubscriptionItem({
       ...toFacts("service", { Address: toVisible(url) }),
       ...toFacts("tool", { Error: toVisible(lastError ?? "") }),
     ],
-    actions: [],
+    actions: [{ id: "retry", label: "Retry", method: "POST", path: `/api/subscriptions/${id}/retry` }],
   };
 }

@@ -42,6 +42,7 @@ const NOTHING = {
   silent: [],
   startedAt: NOW - 100_000,
   subscriptions: [],
+  health: [],
 };
 
 test.each([

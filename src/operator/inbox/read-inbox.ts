@@ -7,6 +7,7 @@ import type { StatusView } from "../status.ts";
 import { toSubscriptionRow } from "../subscription-rows.ts";
 import { toDecideItem } from "./decide-items.ts";
 import { toDownItems } from "./down-items.ts";
+import { HEALTH } from "./health-items.ts";
 import { type InboxItem, toOrder } from "./item.ts";
 import { toLeftItems, toUnknownItems } from "./sender-items.ts";
 import { toFailedItems, toWaitingItems } from "./work-items.ts";
@@ -26,7 +27,7 @@ const MAX_QUESTIONS = 200;
 export async function readInbox(sources: InboxSources, now = Date.now()): Promise<InboxItem[]> {
   const { journal, rejections, config, status } = sources;
   const limit = MAX_ROWS;
-  const [open, ready, held, letters, failed, skipped, pauses, state, subscriptions, refused, current] =
+  const [open, ready, held, letters, failed, skipped, pauses, state, subscriptions, refused, health, current] =
     await Promise.all([
       journal.listApprovals({ state: "open", limit: MAX_QUESTIONS }),
       journal.listRuns({ state: "ready", limit }),
@@ -38,6 +39,7 @@ export async function readInbox(sources: InboxSources, now = Date.now()): Promis
       journal.publications.state(),
       journal.publications.listSubscriptions(),
       rejections.list(MAX_REJECTIONS),
+      journal.listNotes(HEALTH),
       status(),
     ]);
   const silent = await Promise.all(
@@ -57,6 +59,7 @@ export async function readInbox(sources: InboxSources, now = Date.now()): Promis
         silent,
         startedAt: Date.parse(current.startedAt),
         subscriptions: subscriptions.map((one) => toSubscriptionRow(one, state, now)),
+        health,
       },
       now,
     ),

@@ -4,6 +4,24 @@ import { forgetDrafts } from "./parts/draft.ts";
 import { parseExactAt } from "../../core/shared/exact-json.ts";
 
 export const access = signal<"open" | "closed">("closed");
+/** Why there is a sign-in, where there was none. */
+export const wasSignedOut = signal<string | undefined>(undefined);
+/** The tabs of a browser are signed in and out together. */
+const tabs = new BroadcastChannel("hookline access");
+tabs.addEventListener("message", ({ data }: MessageEvent<string | undefined>) => setAccess(data));
+
+/** `ended`: why the sign-in is over. */
+function setAccess(ended: string | undefined): void {
+  wasSignedOut.value = ended;
+  access.value = ended === undefined ? "open" : "closed";
+}
+
+function changeAccess(ended: string | undefined): void {
+  const isNew = access.value !== (ended === undefined ? "open" : "closed");
+  setAccess(ended);
+  if (isNew) tabs.postMessage(ended);
+}
+
 /** When the service was last heard of, in milliseconds since the epoch. */
 export const answeredAt = signal(Date.now());
 
@@ -30,12 +48,12 @@ export async function call<Endpoint extends keyof OperatorAnswers>(
 ): Promise<OperatorAnswers[Endpoint]> {
   const response = await send(endpoint, params, options);
   if (response.status === 401) {
-    access.value = "closed";
+    if (access.value === "open")
+      changeAccess("Your sign-in has ended: it lasts 12 hours, or until the gateway token is replaced.");
     throw new Error("Signed out.");
   }
-  access.value = "open";
   // A trial that is refused says what is wrong, too.
-  if (!response.ok && endpoint !== "POST /api/try") throw new Error(await readError(response));
+  if (!response.ok && endpoint !== "POST /api/try") throw await toRefusal(response);
   // A replay that skips has no body.
   const text = response.status === 204 ? "{}" : await response.text();
   // The payload of an event keeps its long numbers as they came.
@@ -45,13 +63,13 @@ export async function call<Endpoint extends keyof OperatorAnswers>(
 /** Does what an item of the inbox offers. */
 export async function act({ method, path, body }: InboxItem["actions"][number], isLast: boolean): Promise<void> {
   const response = await request(method, path, { body, isLast });
-  if (!response.ok) throw new Error(await readError(response));
+  if (!response.ok) throw await toRefusal(response);
 }
 
 /** The body of an event's request as it is stored. Bytes that are no UTF-8 are replaced. */
 export async function readBody(id: string): Promise<string> {
   const response = await send("GET /api/events/:id/body", { id });
-  if (!response.ok) throw new Error(await readError(response));
+  if (!response.ok) throw await toRefusal(response);
   return response.text();
 }
 
@@ -60,7 +78,7 @@ export async function signIn(token: string): Promise<string | undefined> {
   try {
     const response = await send("POST /api/session", {}, { body: { token } });
     if (!response.ok) return await readError(response);
-    access.value = "open";
+    changeAccess(undefined);
     return undefined;
   } catch (error) {
     return String(Object(error).message);
@@ -70,7 +88,7 @@ export async function signIn(token: string): Promise<string | undefined> {
 export async function signOut(): Promise<void> {
   await send("DELETE /api/session");
   forgetDrafts();
-  access.value = "closed";
+  changeAccess("You have signed out.");
 }
 
 function send(endpoint: keyof OperatorAnswers, params: Params = {}, options: CallOptions = {}): Promise<Response> {
@@ -88,6 +106,15 @@ async function request(method: string, path: string, { body = {}, stop, isLast }
   } catch (cause) {
     throw stop?.aborted ? cause : new Error("The service does not answer.", { cause });
   }
+}
+
+async function toRefusal(response: Response): Promise<Error> {
+  return new Error(await readError(response), { cause: response.status });
+}
+
+/** The status of the answer that refused a call. */
+export function statusOf(error: unknown): number | undefined {
+  return error instanceof Error && typeof error.cause === "number" ? error.cause : undefined;
 }
 
 async function readError(response: Response): Promise<string> {

@@ -1,56 +1,53 @@
 import { effect, signal } from "@preact/signals";
 import { type JSX, render } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { access, answeredAt, signIn, signOut } from "./api-client.ts";
+import { access, answeredAt, signIn, signOut, wasSignedOut } from "./api-client.ts";
+import { Activity } from "./activity/activity.tsx";
+import { Recording } from "./activity/recordings.tsx";
 import { Event } from "./event/event.tsx";
-import { Inbox, ItemScreen, useInboxCount } from "./inbox/inbox.tsx";
-import { QuestionScreen } from "./inbox/question.tsx";
-import { replay } from "./parts/actions.tsx";
-import { Asking } from "./parts/ask.tsx";
-import { Approvals } from "./lists/approvals.tsx";
-import { DeadLetters } from "./lists/dead-letters.tsx";
-import { Mailboxes } from "./lists/mailboxes.tsx";
+import { Inbox } from "./inbox/inbox.tsx";
 import { Mappings } from "./lists/mappings.tsx";
-import { Recording, Recordings } from "./lists/recordings.tsx";
-import { Refused } from "./lists/refused.tsx";
-import { Deliveries, Runs } from "./lists/runs.tsx";
 import { Session, Sessions } from "./lists/sessions.tsx";
 import { Spend } from "./lists/spend.tsx";
-import { Subscriptions } from "./lists/subscriptions.tsx";
+import { System } from "./lists/system.tsx";
 import { connection, startLive } from "./live.ts";
-import { Title } from "./parts/title.tsx";
-import { hasDraft } from "./parts/draft.ts";
+import { replay } from "./parts/actions.tsx";
+import { Asking } from "./parts/ask.tsx";
 import { Notice, Time } from "./parts/controls.tsx";
-import { escapeHidden } from "./parts/format.ts";
+import { hasDraft } from "./parts/draft.ts";
 import { useCall } from "./parts/load.tsx";
+import { Title } from "./parts/title.tsx";
 import { Playground } from "./playground/playground.tsx";
-import { Requests } from "./requests/requests.tsx";
-import { goTo, hrefTo, route } from "./router.ts";
+import { goTo, hrefTo, route, waiting } from "./router.ts";
 
-const SCREENS: { path: string; name: string; show(id?: string): JSX.Element }[] = [
-  { path: "inbox", name: "Inbox", show: (id) => (id === undefined ? <Inbox /> : <ItemScreen key={id} id={id} />) },
-  { path: "", name: "Requests", show: () => <Requests /> },
-  { path: "playground", name: "Playground", show: () => <Playground /> },
-  { path: "mappings", name: "Mappings", show: (id) => <Mappings id={id} /> },
+interface Screen {
+  path: string;
+  name: string;
+  show(id: string | undefined): JSX.Element;
+}
+
+const SCREENS: Screen[] = [
+  { path: "", name: "Inbox", show: () => <Inbox /> },
+  { path: "activity", name: "Activity", show: () => <Activity /> },
   {
     path: "sessions",
     name: "Sessions",
     show: (id) => (id === undefined ? <Sessions /> : <Session key={id} id={id} />),
   },
-  { path: "approvals", name: "Approvals", show: () => <Approvals /> },
-  { path: "runs", name: "Runs", show: () => <Runs /> },
-  { path: "deliveries", name: "Deliveries", show: () => <Deliveries /> },
-  { path: "dead-letters", name: "Dead letters", show: () => <DeadLetters /> },
-  { path: "refused", name: "Refused", show: () => <Refused /> },
-  {
-    path: "recordings",
-    name: "Recordings",
-    show: (id) => (id === undefined ? <Recordings /> : <Recording key={id} id={id} />),
-  },
-  { path: "subscriptions", name: "Subscriptions", show: () => <Subscriptions /> },
-  { path: "mailboxes", name: "Mailboxes", show: () => <Mailboxes /> },
+  { path: "mappings", name: "Mappings", show: (id) => <Mappings id={id} /> },
   { path: "spend", name: "Spend", show: () => <Spend /> },
+  { path: "system", name: "System", show: () => <System /> },
 ];
+/** On a phone, the others are behind *More*. */
+const FIRST_ON_PHONES = 4;
+const MORE: Screen = { path: "more", name: "More", show: () => <More /> };
+
+/** Parts of a screen that have an address of their own. */
+const PARTS: Record<string, { screen: string; show(id: string): JSX.Element }> = {
+  inbox: { screen: "", show: (id) => <Inbox id={id} /> },
+  events: { screen: "activity", show: (id) => <Event key={id} id={id} /> },
+  recordings: { screen: "activity", show: (id) => <Recording key={id} id={id} /> },
+};
 
 function App(): JSX.Element {
   if (access.value === "closed") return <SignIn />;
@@ -62,9 +59,8 @@ function App(): JSX.Element {
       <Navigation />
       <div class="content">
         <Outage />
-        <ReloadFailure />
         <main id="main" tabIndex={-1}>
-          <Screen />
+          <Shown />
         </main>
       </div>
       <Notice />
@@ -74,50 +70,76 @@ function App(): JSX.Element {
   );
 }
 
-/** The id of a question; those of other items begin with a word. */
-const UUID = /^[\da-f]{8}-[\da-f-]{27}$/;
-
-function Screen(): JSX.Element {
-  const [first = "", id] = route.value.path;
-  if (first === "events" && id !== undefined) return <Event key={id} id={id} />;
-  if (["inbox", "approvals"].includes(first) && id !== undefined && UUID.test(id))
-    return <QuestionScreen key={id} id={id} />;
-  const screen = SCREENS.find(({ path }) => path === first);
+function Shown(): JSX.Element {
+  const [first = "", id, last] = route.value.path;
+  const part = PARTS[first];
+  if (part && id !== undefined) return part.show(id);
+  if (first === "mappings" && (last === "edit" || (id === "new" && last === undefined)))
+    return <Playground mapping={last === "edit" ? (id ?? "") : ""} />;
+  const screen = [...SCREENS, MORE].find(({ path }) => path === first);
   if (screen) return screen.show(id);
   return (
     <section class="page">
       <Title text="Page not found" />
-      <a href={hrefTo([])}>Requests</a>
+      <a href={hrefTo([])}>Inbox</a>
     </section>
   );
 }
 
 function Navigation(): JSX.Element {
   const [first = ""] = route.value.path;
-  const current = first === "events" ? "" : first;
-  const open = useInboxCount();
+  const current = PARTS[first]?.screen ?? first;
+  const items = useCall("GET /api/inbox").data?.items;
+  const open = items?.filter(({ part }) => part !== "left").length ?? 0;
+  useEffect(() => void (waiting.value = open), [open]);
   return (
     <nav aria-label="Main">
       <a class="brand" href={hrefTo([])}>
         Hookline
       </a>
       <ul>
-        {SCREENS.map(({ path, name }) => (
-          <li key={path}>
+        {[...SCREENS, MORE].map(({ path, name }, place) => (
+          <li key={path} class={path === MORE.path ? "narrow" : place >= FIRST_ON_PHONES ? "wide" : undefined}>
             <a href={hrefTo([path].filter(Boolean))} aria-current={path === current ? "page" : undefined}>
               {name}
-              {path === "inbox" && open !== undefined && open > 0 && <b class="count">{open}</b>}
+              {path === "" && open > 0 && <b class="count">{open}</b>}
             </a>
           </li>
         ))}
       </ul>
-      <p class={`connection ${connection.value}`} role="status">
+      <Account />
+    </nav>
+  );
+}
+
+function Account(): JSX.Element {
+  return (
+    <p class="account">
+      <span class={`connection ${connection.value}`} role="status">
         {connection.value}
-      </p>
+      </span>
+      <button class="quiet" onClick={() => (isHelpOpen.value = true)}>
+        Keys
+      </button>
       <button class="quiet" onClick={askToSignOut}>
         Sign out
       </button>
-    </nav>
+    </p>
+  );
+}
+
+/** What has no room on a phone. */
+function More(): JSX.Element {
+  return (
+    <section class="page more">
+      <Title text="More" />
+      {SCREENS.slice(FIRST_ON_PHONES).map(({ path, name }) => (
+        <a key={path} class="button" href={hrefTo([path])}>
+          {name}
+        </a>
+      ))}
+      <Account />
+    </section>
   );
 }
 
@@ -136,21 +158,6 @@ function Outage(): JSX.Element | null {
   );
 }
 
-/** While the newest configuration cannot be loaded, the service uses the previous one: every screen says so. */
-function ReloadFailure(): JSX.Element | null {
-  const { data } = useCall("GET /api/status");
-  const failure = data?.lastReloadError;
-  // There it is shown whole.
-  if (!failure || route.value.path[0] === "mappings") return null;
-  const place = [failure.file?.split(/[\\/]/).at(-1), failure.line].filter((part) => part !== undefined).join(":");
-  return (
-    <div class="problem banner" role="alert">
-      <b>The last reload failed</b> <Time at={failure.at} />: {escapeHidden(`${place} ${failure.message ?? ""}`)}{" "}
-      <a href={hrefTo(["mappings"])}>Show details</a>
-    </div>
-  );
-}
-
 function SignIn(): JSX.Element {
   const [problem, setProblem] = useState<string>();
   return (
@@ -163,6 +170,7 @@ function SignIn(): JSX.Element {
         }}
       >
         <h1>Hookline</h1>
+        {wasSignedOut.value !== undefined && <p role="status">{wasSignedOut.value}</p>}
         <label>
           Gateway token
           <input name="token" type="password" autocomplete="current-password" required autofocus />
@@ -193,7 +201,8 @@ const KEYS: Record<string, { does: string; act?(): void }> = {
   Enter: { does: "open the row" },
   r: { does: "replay the request of the row or the page", act: replayHere },
   "/": { does: "search", act: () => document.querySelector<HTMLElement>("input[type=search]")?.focus() },
-  g: { does: "all requests", act: () => goTo([]) },
+  i: { does: "inbox", act: () => goTo([]) },
+  g: { does: "all requests", act: () => goTo(["activity"]) },
   "?": { does: "these keys", act: () => (isHelpOpen.value = !isHelpOpen.value) },
 };
 

@@ -1,4 +1,4 @@
-import { computed, signal } from "@preact/signals";
+import { computed, effect, signal } from "@preact/signals";
 
 /** Where the page is: `#/events/<id>?hook=github`. Everything that it shows can be linked to. */
 interface Route {
@@ -27,7 +27,6 @@ window.addEventListener("hashchange", () => {
   isArriving = !known;
   hash.value = location.hash;
   if (known) restore(known);
-  else document.querySelector("main")?.scrollTo({ top: 0 });
 });
 document.addEventListener(
   "scroll",
@@ -58,7 +57,7 @@ function restore({ scrolled, row }: Spot): void {
   const step = (): void => {
     if (spot !== of || performance.now() > until) return;
     const isScrolled = wanted.every(([name, top]) => {
-      const element = [...document.querySelectorAll<HTMLElement>("main, .scroller")].find(
+      const element = [...document.querySelectorAll<HTMLElement>("main, .pane, .scroller")].find(
         (each) => each.tagName + each.className === name,
       );
       element?.scrollTo({ top });
@@ -71,18 +70,63 @@ function restore({ scrolled, row }: Spot): void {
   requestAnimationFrame(step);
 }
 
-/** Called by the heading of a place that is shown. */
-export function arrive(heading: HTMLElement | null, title: string): void {
-  document.title = `${title} · Hookline`;
+const title = signal("");
+/** How many things wait for a person. */
+export const waiting = signal(0);
+effect(() => {
+  if (title.value !== "") document.title = `${waiting.value > 0 ? `(${waiting.value}) ` : ""}${title.value} · Hookline`;
+});
+
+/** Called by the heading of a place that is shown. A place that only opens a row has no new heading, and scrolls nothing. */
+export function arrive(heading: HTMLElement | null, text: string): void {
+  title.value = text;
   if (!isArriving || !heading) return;
   isArriving = false;
+  heading.closest("main, .pane")?.scrollTo({ top: 0 });
   heading.focus({ preventScroll: true });
 }
 
 export const route = computed<Route>(() => {
   const [path = "", search = ""] = hash.value.replace(/^#\/?/, "").split(/\?(.*)/s);
-  return { path: path.split("/").filter(Boolean).map(decode), query: Object.fromEntries(new URLSearchParams(search)) };
+  return toPlace({
+    path: path.split("/").filter(Boolean).map(decode),
+    query: Object.fromEntries(new URLSearchParams(search)),
+  });
 });
+
+/** Earlier addresses, which are kept in bookmarks and messages: the place of each now. */
+const MOVED: Record<string, (query: Route["query"]) => Route> = {
+  inbox: (query) => ({ path: [], query }),
+  approvals: (query) => ({ path: [], query }),
+  runs: ({ state, ...query }) => ({
+    path: ["activity"],
+    query: { show: "turns", ...(state && { status: state }), ...query },
+  }),
+  deliveries: ({ state, ...query }) => ({
+    path: ["activity"],
+    query: { show: "messages", ...(state && { status: state }), ...query },
+  }),
+  "dead-letters": ({ kind, ...query }) => ({
+    path: ["activity"],
+    query: { show: kind === "delivery" ? "messages" : "turns", status: "failed", ...query },
+  }),
+  refused: ({ hook }) => ({ path: ["activity"], query: { status: "refused", ...(hook && { hook }) } }),
+  recordings: (query) => ({ path: ["activity"], query: { ...query, show: "recordings" } }),
+  subscriptions: () => ({ path: ["system"], query: {} }),
+  mailboxes: () => ({ path: ["system"], query: {} }),
+  playground: ({ mapping, ...query }) => ({
+    path: mapping ? ["mappings", mapping, "edit"] : ["mappings", "new"],
+    query,
+  }),
+};
+
+function toPlace({ path, query }: Route): Route {
+  const [first, ...rest] = path;
+  // The list of requests was the first screen.
+  if (first === undefined) return { path: Object.keys(query).length > 0 ? ["activity"] : [], query };
+  if (rest.length === 0) return MOVED[first]?.(query) ?? { path, query };
+  return { path: [first === "approvals" ? "inbox" : first, ...rest], query };
+}
 
 /** The link to a place; parameters without a value are left out. */
 export function hrefTo(path: readonly string[], query: Record<string, string | undefined> = {}): string {

@@ -185,8 +185,8 @@ interface BuiltMapping {
 interface BuildMappingOptions {
   /** Evaluates the transform's module once. */
   runner?: TransformRunner;
-  /** The module's text, if it is not that of its file. */
-  code?: string;
+  /** Texts of modules by their names, if these are not those of their files. */
+  files?: Readonly<Record<string, string>>;
   cache?: CodeCache;
   /** The text of a schema file; throws if it cannot be used. */
   readSchemaFile?: (file: string) => string;
@@ -197,7 +197,7 @@ interface BuildMappingOptions {
 export async function buildMapping(
   source: MappingSource,
   credential: string | undefined,
-  { runner, code, cache, transformRoots, signal, readSchemaFile = readSchemaText }: BuildMappingOptions,
+  { runner, files: drafts, cache, transformRoots, signal, readSchemaFile = readSchemaText }: BuildMappingOptions,
 ): Promise<BuiltMapping> {
   const files: string[] = [];
   const problems: ConfigProblem[] = [];
@@ -208,8 +208,8 @@ export async function buildMapping(
 
   const spec = toTransformSpec(source, transformRoots);
   if (spec) runner?.prepare();
-  const compiled = spec && (await compileTransform(spec, { draft: code, cache }));
-  if (spec) problems.push(...(findMissingModule(spec) ?? compiled?.problems ?? []));
+  const compiled = spec && (await compileTransform(spec, { drafts, cache }));
+  if (spec) problems.push(...((drafts ? undefined : findMissingModule(spec)) ?? compiled?.problems ?? []));
   if (compiled?.bundle && runner) problems.push(...(await runner.check(compiled.bundle, signal)));
   if (spec) files.push(spec.root);
   // An installation replaces the file that tells a package's version. Its code is not followed.

@@ -14,7 +14,7 @@ import type { Draft } from "../../operator/trial.ts";
 import { readOwn, toObject, toText } from "../../core/shared/json.ts";
 import { ANY_CREDENTIAL } from "../../core/types.ts";
 import type { TransformRunner } from "../../core/transforms/runner.ts";
-import { isInside, toRealPath } from "../../core/transforms/source-boundary.ts";
+import { isInside, toRealPath } from "../../core/shared/system/files.ts";
 import { buildMapping, readSchemaText } from "./build.ts";
 import type { Runtime } from "../../core/ports/runtime.ts";
 
@@ -64,7 +64,7 @@ export function createDrafts(runner: TransformRunner): Drafts {
     // The draft is for the sender of the loaded mapping, whose `auth` it does not have.
     const loaded = runtime.mappings.mappings.find(({ source: { id } }) => id === source.id);
     const { mapping, problems } = await buildMapping(source, loaded?.credential, {
-      code: draft.code,
+      files: draft.files,
       readSchemaFile: createSchemaReader(runtime, source),
       transformRoots: runtime.config.hooks.transformRoots,
     });
@@ -153,7 +153,7 @@ function createFieldsCheck(without: string[]): ReturnType<typeof createCheck> {
   return createCheck(read, { all: true, subject: "the mapping" });
 }
 
-function toSource({ config, mappings }: Loaded, { mapping, code }: Draft): MappingSource {
+function toSource({ config, mappings }: Loaded, { mapping, files }: Draft): MappingSource {
   const loaded = mappings.mappings.find(({ source }) => source.id === mapping.id)?.source;
   const { auth: _auth, transform, ...known } = loaded?.mapping ?? {};
   const given = resolveUnchanged(mapping, loaded?.written, loaded?.mapping);
@@ -164,7 +164,7 @@ function toSource({ config, mappings }: Loaded, { mapping, code }: Draft): Mappi
   if (!areValid(fields, problems)) throw new ConfigError(problems);
   const { transformsDir } = config.hooks;
   const place = loaded ?? { file: config.file, transformsDir, baseDir: config.baseDir };
-  const drafted = { ...fields, transform: toTransform(transform, code) };
+  const drafted = { ...fields, transform: toTransform(transform, files) };
   return { ...place, id: mapping.id, key: "mapping", ...withScheduleHook(drafted, mapping.id) };
 }
 
@@ -179,9 +179,11 @@ function resolveUnchanged(given: unknown, written: unknown, resolved: unknown): 
   return Array.isArray(given) ? entries.map(([, child]) => child) : Object.fromEntries(entries);
 }
 
-/** Code that is sent gets no secrets: it could return them. */
-function toTransform(transform: MappingInput["transform"], code: string | undefined): MappingInput["transform"] {
-  if (code === undefined || !transform?.secrets) return transform;
+/** Code that is sent gets no secrets: it could return them. A new mapping calls its first file. */
+function toTransform(transform: MappingInput["transform"], files: Draft["files"]): MappingInput["transform"] {
+  const [first] = Object.keys(files ?? {});
+  if (!transform) return first === undefined ? undefined : { module: first };
+  if (!files || !transform.secrets) return transform;
   const secrets = Object.keys(transform.secrets).map((name) => [name, `placeholder-of-${name}`]);
   return { ...transform, secrets: Object.fromEntries(secrets) };
 }

@@ -6,7 +6,7 @@ import { codeOf } from "../../core/errors.ts";
 import { CLOCK_SLACK_MS, isInstalled, statIfAny } from "../../core/shared/system/files.ts";
 import { loadAtFirstUse } from "../../core/shared/system/package.ts";
 import type { Log } from "../../core/telemetry/log.ts";
-import { isInside, toRealPath } from "../../core/transforms/source-boundary.ts";
+import { isInside, toRealPath } from "../../core/shared/system/files.ts";
 import { createLinkWatcher } from "./links.ts";
 import { createLook } from "./look.ts";
 import { readState } from "./snapshot.ts";

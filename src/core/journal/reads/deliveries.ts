@@ -6,8 +6,12 @@ import * as rows from "../rows.ts";
 import { type Condition, listPage, ofStates, type Reader, toWhere } from "./reader.ts";
 
 export async function listDeliveries(reader: Reader, page: Page & DeliveryFilter): Promise<Delivery[]> {
-  const { state, channel } = page;
-  const found = await listPage(reader, "hookline.deliveries", page, [ofStates(state), ["channel =", channel]]);
+  const { state, channel, group } = page;
+  const found = await listPage(reader, "hookline.deliveries", page, [
+    ofStates(state),
+    ["channel =", channel],
+    ["error_group =", group],
+  ]);
   return found.map((row) => rows.toDelivery(row, reader.clockOffsetMs));
 }
 

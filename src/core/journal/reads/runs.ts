@@ -9,11 +9,13 @@ import * as rows from "../rows.ts";
 import { countEach, listPage, ofStates, type Reader } from "./reader.ts";
 
 export async function listRuns(reader: Reader, page: Page & RunFilter): Promise<Run[]> {
-  const { state, hook, sessionKey } = page;
+  const { state, hook, mapping, sessionKey, group } = page;
   const found = await listPage(reader, reader.tables.runs, page, [
     ofStates(state),
     ["hook =", hook],
+    ["mapping =", mapping],
     ["session_key =", sessionKey],
+    ["error_group =", group],
   ]);
   return toWaitingRuns(reader, found);
 }

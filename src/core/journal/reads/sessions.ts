@@ -4,8 +4,10 @@ import * as rows from "../rows.ts";
 import type { Reader } from "./reader.ts";
 
 /** The one with the newest entry first. */
-export async function listSessions({ all }: Reader, { limit }: { limit: number }): Promise<SessionSummary[]> {
-  return (await all("SELECT * FROM hookline.sessions ORDER BY updated_at DESC LIMIT $1", [limit])).map(rows.toSession);
+export async function listSessions({ all, tables }: Reader, { limit }: { limit: number }): Promise<SessionSummary[]> {
+  const newest = `SELECT event_id FROM ${tables.entries} WHERE session_key = sessions.key ORDER BY seq DESC LIMIT 1`;
+  const sql = `SELECT sessions.*, (${newest}) AS event_id FROM hookline.sessions ORDER BY updated_at DESC LIMIT $1`;
+  return (await all(sql, [limit])).map(rows.toSession);
 }
 
 export async function getSession(

@@ -30,4 +30,6 @@ export interface SessionSummary {
   createdAt: number;
   updatedAt: number;
   entries: number;
+  /** The event of its newest entry, in lists. */
+  eventId?: string;
 }

@@ -182,3 +182,13 @@ export function parentsOf(file: string): string[] {
 export function isInstalled(file: string): boolean {
   return /(?:^|[\\/])node_modules(?:[\\/]|$)/.test(file);
 }
+
+/** The real path; undefined if there is none. */
+export function toRealPath(file: string): string | undefined {
+  return orElse(undefined, () => realpathSync.native(file));
+}
+
+export function isInside(file: string, folder: string): boolean {
+  const relative = path.relative(folder, file);
+  return relative !== "" && !relative.startsWith(`..${path.sep}`) && relative !== ".." && !path.isAbsolute(relative);
+}

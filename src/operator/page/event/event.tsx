@@ -11,11 +11,17 @@ import { hasDraft, useDraft } from "../parts/draft.ts";
 import { Loading, useCall, useLoad } from "../parts/load.tsx";
 import { Tree } from "../parts/tree.tsx";
 import { hrefTo } from "../router.ts";
+import { Refused } from "./refused.tsx";
 import { Steps } from "./timeline.tsx";
 
 /** One request: what came, what was made of it, and what became of that. */
 export function Event({ id }: { id: string }): JSX.Element {
   void changes.value;
+  const refusal = feed.find(id)?.refusal;
+  return refusal ? <Refused refusal={refusal} /> : <Accepted id={id} />;
+}
+
+function Accepted({ id }: { id: string }): JSX.Element {
   const loaded = useCall("GET /api/events/:id", { id }, feed.find(id)?.revision ?? -1);
   return (
     <section class="page event" data-event={id}>
@@ -60,7 +66,7 @@ function Details({ event }: { event: Timeline }): JSX.Element {
           )}
           {credential !== undefined && (
             <span>
-              credential <a href={hrefTo([], { credential })}>{toLine(credential, 80)}</a>
+              credential <a href={hrefTo(["activity"], { credential })}>{toLine(credential, 80)}</a>
             </span>
           )}
           {replayOf !== undefined && <a href={hrefTo(["events", replayOf])}>replay of an earlier event</a>}
@@ -76,9 +82,17 @@ function Details({ event }: { event: Timeline }): JSX.Element {
           <button disabled={!hasBody} aria-expanded={isEdited} onClick={() => setEdited(!isEdited)}>
             Edit and replay
           </button>
-          <a class="button" href={hrefTo(["playground"], { mapping, event: id })}>
+          <a
+            class="button"
+            href={hrefTo(mapping === undefined ? ["mappings", "new"] : ["mappings", mapping, "edit"], { event: id })}
+          >
             Open in playground
           </a>
+          {mapping !== undefined && (
+            <a class="button" href={hrefTo(["mappings", "new"], { event: id })}>
+              Make a mapping
+            </a>
+          )}
           <button onClick={() => saveSample(event)}>Save as sample</button>
         </p>
       </header>

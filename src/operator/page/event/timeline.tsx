@@ -126,7 +126,7 @@ function RunSteps({ run }: { run: RunView }): JSX.Element {
         {isAsking(run) && (
           <span>
             {" "}
-            <a href={hrefTo(["approvals"])}>Decide</a>
+            <a href={hrefTo(["inbox", run.approvalId ?? ""])}>Decide</a>
           </span>
         )}
         {waitingFor !== undefined && <span> waiting for {toLine(waitingFor, 60)}</span>}
@@ -140,7 +140,7 @@ function RunSteps({ run }: { run: RunView }): JSX.Element {
         {model !== undefined && (
           <span>
             {" "}
-            <a href={hrefTo([], { model })}>{toLine(model, 60)}</a>
+            <a href={hrefTo(["activity"], { model })}>{toLine(model, 60)}</a>
           </span>
         )}
         <Usage run={run} />
@@ -251,7 +251,8 @@ function DeliveryStep({ delivery }: { delivery: DeliveryView }): JSX.Element {
         <AttemptStep key={attempt.n} attempt={attempt} isFirst={index === 0} />
       ))}
       <Step name="Delivery" ms={msBetween(startedAt, sentAt)} at={sentAt} tone={state === "skipped" ? undefined : tone}>
-        <State state={state} /> <a href={hrefTo([], { channel: sentBy })}>{sentBy}</a> <Text>{route?.to ?? to}</Text>
+        <State state={state} /> <a href={hrefTo(["activity"], { channel: sentBy })}>{sentBy}</a>{" "}
+        <Text>{route?.to ?? to}</Text>
         {route?.thread !== undefined && (
           <span>
             {" "}

@@ -1,32 +1,62 @@
 import { Fragment, type JSX } from "preact";
 import { useRef, useState } from "preact/hooks";
-import { INBOX_PART_NAMES } from "../../inbox/item.ts";
-import { type InboxItem, act } from "../api-client.ts";
-import { notify, Time } from "../parts/controls.tsx";
-import { messageOf, toLine } from "../parts/format.ts";
-import { Loading, Page, useCall } from "../parts/load.tsx";
+import { INBOX_PART_NAMES, type InboxPart } from "../../inbox/item.ts";
+import { type InboxItem, type MappingsView } from "../api-client.ts";
+import { Copy, Time } from "../parts/controls.tsx";
+import { formatMs, toLine } from "../parts/format.ts";
+import { Loading, useCall } from "../parts/load.tsx";
 import { Title } from "../parts/title.tsx";
-import { later, pending, undo } from "../parts/undo.ts";
+import { pending, undo } from "../parts/undo.ts";
 import { hrefTo } from "../router.ts";
-import { Blocks } from "./blocks.tsx";
+import { ItemPane } from "./item-pane.tsx";
+import { Period } from "./period.tsx";
+import { QuestionPane } from "./question.tsx";
 
-/** How many items wait for a person; undefined: not known yet. */
-export function useInboxCount(): number | undefined {
-  const { data } = useCall("GET /api/inbox");
-  return data?.items.filter(({ part }) => part !== "left").length;
-}
+/** The id of a question; those of other items begin with a word. */
+const UUID = /^[\da-f]{8}-[\da-f-]{27}$/;
 
-/** Everything that waits for a person, part by part. */
-export function Inbox(): JSX.Element {
+/** Everything that waits for a person, and beside it the one that is open. */
+export function Inbox({ id }: { id?: string }): JSX.Element {
+  const loaded = useCall("GET /api/inbox");
+  const { items = [] } = loaded.data ?? {};
+  const open = items.filter(({ part }) => part !== "left").length;
   return (
-    <Page title="Inbox" from={useCall("GET /api/inbox")}>
-      {({ items }) => <List items={items} />}
-    </Page>
+    <section class={id === undefined ? "desk" : "desk open"} aria-label="Inbox">
+      <div class="pane list">
+        {id === undefined ? <Title text="Inbox" /> : <h2 class="title">Inbox</h2>}{" "}
+        <span class="quiet">{loaded.data && `${open} open`}</span>
+        <Period />
+        <Loading from={loaded}>{(data) => <List items={data.items} current={id} />}</Loading>
+      </div>
+      <div class="pane beside">
+        {id === undefined ? (
+          <p class="quiet">Nothing is open. Choose an item on the left: nothing opens by itself.</p>
+        ) : (
+          <>
+            <a class="back" href={hrefTo([])}>
+              ← Inbox{countOthers(items, id)}
+            </a>
+            {UUID.test(id) ? <QuestionPane key={id} id={id} /> : <ItemPane key={id} id={id} from={loaded} />}
+          </>
+        )}
+      </div>
+    </section>
   );
 }
 
+function countOthers(items: readonly InboxItem[], id: string): string {
+  const others = items.filter((item) => item.part === "decide" && item.id !== id).length;
+  return others === 0 ? "" : `, ${others} more to decide`;
+}
+
+interface ListProps {
+  items: readonly InboxItem[];
+  /** The id of the one that is open beside it. */
+  current: string | undefined;
+}
+
 /** Nothing moves while a person reads: what is new waits behind a button, what has ended stays. */
-function List({ items }: { items: readonly InboxItem[] }): JSX.Element {
+function List({ items, current }: ListProps): JSX.Element {
   const [, redraw] = useState(0);
   const shown = useRef(new Map(items.map((item) => [item.id, item])));
   const open = new Map(items.map((item) => [item.id, item]));
@@ -41,113 +71,134 @@ function List({ items }: { items: readonly InboxItem[] }): JSX.Element {
     isOver: !open.has(item.id),
   }));
   const parts = Map.groupBy(rows, ({ item }) => item.part);
+  const count = (part: InboxPart): number => items.filter((item) => item.part === part).length;
   return (
-    <div class="inbox">
+    <>
+      {parts.size > 1 && (
+        <p class="chips">
+          {[...parts.keys()].map((part) => (
+            <button key={part} onClick={() => document.getElementById(`part-${part}`)?.scrollIntoView()}>
+              {PART_CHIPS[part] ?? INBOX_PART_NAMES[part]} {count(part)}
+            </button>
+          ))}
+        </p>
+      )}
       {added.length > 0 && rows.length > 0 && (
         <button class="new" onClick={show}>
           Show {added.length} new
         </button>
       )}
-      {rows.length === 0 && <p class="empty">Nothing waits for you.</p>}
+      {rows.length === 0 && <Nothing />}
       {[...parts].map(([part, own]) => (
         <Fragment key={part}>
-          <h2>
-            {INBOX_PART_NAMES[part]} <span class="quiet">{own.length}</span>
-          </h2>
+          <h2 id={`part-${part}`}>{INBOX_PART_NAMES[part]}</h2>
           <ul class="items">
             {own.map(({ item, isOver }) => (
-              <li key={item.id}>
-                <Row item={item} isOver={isOver} />
-              </li>
+              <Row key={item.id} item={item} isOver={isOver} isCurrent={item.id === current} />
             ))}
           </ul>
         </Fragment>
       ))}
+    </>
+  );
+}
+
+const PART_CHIPS: Partial<Record<InboxPart, string>> = { left: "Left out" };
+
+function Row({ item, isOver, isCurrent }: { item: InboxItem; isOver: boolean; isCurrent: boolean }): JSX.Element {
+  const { id, title, subject } = item;
+  const waiting = pending.value.get(id);
+  return (
+    <li>
+      <a
+        data-row={id}
+        class={isOver || waiting ? "item over" : "item"}
+        href={hrefTo(["inbox", id])}
+        aria-current={isCurrent ? "true" : undefined}
+      >
+        <i class={`dot ${isOver || waiting ? "off" : toDot(item)}`} aria-hidden="true" />
+        <b>
+          {waiting && `${waiting.word}: `}
+          {toLine(title, 160)}
+        </b>
+        <span class="quiet">{isOver ? <Ended item={item} /> : <When item={item} />}</span>
+        {subject !== undefined && <span class="sub quiet">{toLine(subject, 200)}</span>}
+      </a>
+      {waiting && (
+        <button class="undo" aria-label={`Undo: ${toLine(title, 80)}`} onClick={() => undo(id)}>
+          Undo
+        </button>
+      )}
+    </li>
+  );
+}
+
+function toDot({ part, actions }: InboxItem): string {
+  const isOutcome = actions.some((action) => action.id === "done");
+  if (part === "down" || part === "failed" || isOutcome) return "bad";
+  return part === "decide" ? "" : part === "waiting" ? "warn" : "off";
+}
+
+function When({ item: { part, since, until } }: { item: InboxItem }): JSX.Element {
+  if (until !== undefined)
+    return <>{formatMs(Math.max(0, Date.parse(until) - Date.now())).replace(/ \d+ s$/, "")} left</>;
+  const isState = part === "decide" || part === "down" || part === "waiting";
+  return (
+    <>
+      {isState && "since "}
+      <Time at={since} isShort />
+    </>
+  );
+}
+
+/** How a question has ended, and by whom; the others are just over. */
+function Ended({ item: { id, part } }: { item: InboxItem }): JSX.Element {
+  const { data } = useCall(
+    part === "decide" ? "GET /api/inbox/:id*" : "GET /api/inbox",
+    part === "decide" ? { id } : {},
+    0,
+  );
+  const ended = data && "ended" in data ? data.ended : undefined;
+  return <>{ended ? `${ended.word}${ended.by === undefined ? "" : ` by ${toLine(ended.by, 40)}`}` : "over"}</>;
+}
+
+/** An empty inbox says so, with the last request; a service that has had none, how to send it. */
+function Nothing(): JSX.Element {
+  const loaded = useCall("GET /api/events", { limit: 1 });
+  const mappings = useCall("GET /api/mappings", {}, 0);
+  return (
+    <div class="empty">
+      <p>Nothing waits for you.</p>
+      <Loading from={loaded}>
+        {({ events: [last] }) =>
+          last ? (
+            <p>
+              The last request came <Time at={last.receivedAt} />:{" "}
+              <a href={hrefTo(["events", last.id])}>{toLine(`${last.hook} ${last.subject ?? last.outcome}`, 120)}</a>
+            </p>
+          ) : (
+            <Loading from={mappings}>{(data) => <FirstCommand data={data} />}</Loading>
+          )
+        }
+      </Loading>
     </div>
   );
 }
 
-function Row({
-  item: { id, part, title, subject, since, until },
-  isOver,
-}: {
-  item: InboxItem;
-  isOver: boolean;
-}): JSX.Element {
-  const waiting = pending.value.get(id);
+/** Before the first request: the command that sends one to a hook of this configuration. */
+function FirstCommand({ data: { hooksUrl, mappings } }: { data: MappingsView }): JSX.Element {
+  const open = mappings.find(({ url, auth }) => url !== undefined && auth === undefined);
+  const command = [
+    `curl ${open?.url ?? `${hooksUrl}/wake`}`,
+    `-H "Authorization: Bearer $(cat .webhooks/hook-token)"`,
+    `-H "Content-Type: application/json"`,
+    `-d '${open ? "{}" : '{"text":"Hello"}'}'`,
+  ].join(" \\\n  ");
   return (
-    <a data-row={id} class={isOver ? "item over" : "item"} href={hrefTo(["inbox", id])}>
-      <b>
-        {waiting && `${waiting.word}: `}
-        {toLine(title, 160)}
-      </b>
-      <span class="quiet">
-        {isOver ? (
-          "over"
-        ) : until === undefined ? (
-          part === "decide" ? (
-            "no limit"
-          ) : (
-            <Time at={since} />
-          )
-        ) : (
-          <>
-            until <Time at={until} />
-          </>
-        )}
-      </span>
-      {subject !== undefined && <span class="sub quiet">{toLine(subject, 200)}</span>}
-    </a>
-  );
-}
-
-/** An item that is no question: what is known of it, and what can be done. */
-export function ItemScreen({ id }: { id: string }): JSX.Element {
-  const loaded = useCall("GET /api/inbox/:id*", { id });
-  return (
-    <section class="page">
-      <Loading from={loaded}>{(item) => <Item item={item} reload={loaded.reload} />}</Loading>
-    </section>
-  );
-}
-
-function Item({ item, reload }: { item: InboxItem; reload(): void }): JSX.Element {
-  const { id, title, subject, since, blocks, actions } = item;
-  const waiting = pending.value.get(id);
-  const press = (action: InboxItem["actions"][number]): void =>
-    later(id, action.label, (isLast) => {
-      void act(action, isLast).then(reload, (error: unknown) => notify(messageOf(error), "bad"));
-    });
-  return (
-    <article class="card">
-      <header>
-        <Title text={title} />
-        <p class="facts">
-          {subject !== undefined && <span>{toLine(subject, 300)}</span>}
-          <span>
-            since <Time at={since} />
-          </span>
-        </p>
-      </header>
-      <Blocks blocks={blocks} />
-      <div class="answer">
-        <p class="buttons">
-          {waiting ? (
-            <>
-              <span role="status">{waiting.word}: in a moment</span>
-              <button aria-label={`Undo: ${waiting.word}`} onClick={() => undo(id)}>
-                Undo
-              </button>
-            </>
-          ) : (
-            actions.map((action) => (
-              <button key={action.id} class={action.id === "drop" ? "deny" : "main"} onClick={() => press(action)}>
-                {action.label}
-              </button>
-            ))
-          )}
-        </p>
-      </div>
-    </article>
+    <>
+      <p>No request has come yet. Send the first one, where the configuration is:</p>
+      <pre>{command}</pre>
+      <Copy text={command} />
+    </>
   );
 }

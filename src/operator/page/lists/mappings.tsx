@@ -8,18 +8,38 @@ import { formatNumber, toLine } from "../parts/format.ts";
 import { Loading, useCall } from "../parts/load.tsx";
 import { Title } from "../parts/title.tsx";
 import { Table } from "../parts/table.tsx";
-import { hrefTo } from "../router.ts";
+import { hrefTo, route, setQuery } from "../router.ts";
 
 /** The mappings of each sender in the order in which they are tried, and the last reload. */
 export function Mappings({ id }: { id?: string }): JSX.Element {
+  const { text = "" } = route.value.query;
   const status = useCall("GET /api/status");
   const loaded = useCall("GET /api/mappings");
   return (
     <section class="page">
       <Title text="Mappings" />
-      <Loading from={status}>{(data) => <Configuration status={data} />}</Loading>
+      <Loading from={status}>
+        {({ config, lastReloadError }) => (
+          <>
+            {lastReloadError && <ReloadFailure failure={lastReloadError} />}
+            <Warnings texts={config.warnings} />
+          </>
+        )}
+      </Loading>
+      <p class="actions">
+        <input
+          type="search"
+          aria-label="Search mappings"
+          placeholder="Search ( / )"
+          value={text}
+          onInput={({ currentTarget }) => setQuery({ text: currentTarget.value })}
+        />
+        <a class="button" href={hrefTo(["mappings", "new"])}>
+          New mapping
+        </a>
+      </p>
       <Loading from={loaded}>
-        {({ mappings }) => <MappingTable mappings={mappings} chosen={id} reload={loaded.reload} />}
+        {({ mappings }) => <MappingTable mappings={mappings} text={text} chosen={id} reload={loaded.reload} />}
       </Loading>
       <Loading from={useCall("GET /api/tools")}>
         {({ authority }) => (
@@ -35,13 +55,20 @@ export function Mappings({ id }: { id?: string }): JSX.Element {
 
 interface MappingTableProps {
   mappings: readonly MappingView[];
+  /** Only mappings with this text are shown. */
+  text: string;
   /** The id of the one whose details are open. */
   chosen: string | undefined;
   reload(): void;
 }
 
-function MappingTable({ mappings, chosen, reload }: MappingTableProps): JSX.Element {
-  const senders = Map.groupBy(mappings, senderOf);
+function MappingTable({ mappings, text, chosen, reload }: MappingTableProps): JSX.Element {
+  const words = text.toLowerCase().split(/\s+/);
+  const isFound = ({ id, preset = "", match, action }: MappingView): boolean => {
+    const all = `${id} ${preset} ${JSON.stringify(match)} ${action}`.toLowerCase();
+    return words.every((word) => all.includes(word));
+  };
+  const senders = Map.groupBy(mappings.filter(isFound), senderOf);
   return (
     <>
       <Table
@@ -53,7 +80,7 @@ function MappingTable({ mappings, chosen, reload }: MappingTableProps): JSX.Elem
           return { key, show: <Sender mappings={senders.get(key) ?? []} /> };
         }}
         detailOf={(mapping) => (mapping.id === chosen ? <Details mapping={mapping} reload={reload} /> : undefined)}
-        empty={<Empty />}
+        empty={mappings.length === 0 ? <Empty /> : <p>No mapping has this text.</p>}
         columns={[
           { name: "Order", kind: "number", show: (mapping) => mappings.indexOf(mapping) + 1 },
           { name: "Mapping", show: (mapping) => <MappingLink mapping={mapping} /> },
@@ -75,35 +102,18 @@ function MappingTable({ mappings, chosen, reload }: MappingTableProps): JSX.Elem
   );
 }
 
-function Configuration({
-  status: { config, lastReloadError, version, startedAt },
-}: {
-  status: StatusView;
-}): JSX.Element {
+/** Why the newest configuration is not the one in use. */
+function ReloadFailure({ failure }: { failure: NonNullable<StatusView["lastReloadError"]> }): JSX.Element {
   return (
-    <>
-      <p class="facts">
-        <span>
-          Generation {config.generation}, loaded <Time at={config.at} />
-        </span>
-        {config.file !== undefined && <code>{config.file}</code>}
-        <span class="quiet">
-          Hookline {version}, started <Time at={startedAt} />
-        </span>
+    <div class="panel" role="alert">
+      <p class="problem">
+        <b>The last reload failed</b> <Time at={failure.at} />. The service runs on the configuration before it.
       </p>
-      {lastReloadError && (
-        <div class="panel" role="alert">
-          <p class="problem">
-            <b>The last reload failed</b> <Time at={lastReloadError.at} />. The service runs on the generation above.
-          </p>
-          {lastReloadError.problems.map(({ file, line, column, key = "", message, excerpt = "" }, index) => {
-            const place = [file, line, column].filter((part) => part !== undefined).join(":");
-            return <Detail key={index} isError text={`${place} ${key} ${message}\n${excerpt}`.trim()} />;
-          })}
-        </div>
-      )}
-      <Warnings texts={config.warnings} />
-    </>
+      {failure.problems.map(({ file, line, column, key = "", message, excerpt = "" }, index) => {
+        const place = [file, line, column].filter((part) => part !== undefined).join(":");
+        return <Detail key={index} isError text={`${place} ${key} ${message}\n${excerpt}`.trim()} />;
+      })}
+    </div>
   );
 }
 
@@ -138,7 +148,11 @@ function Sender({ mappings }: { mappings: readonly MappingView[] }): JSX.Element
       </span>
       {failed > 0 && <span class="bad">{formatNumber(Math.round(failed))} failed</span>}
       {refused && refused.count > 0 && (
-        <a class="warn" href={hrefTo(["refused"], { hook: path })} title={refused.reason?.replaceAll("_", " ")}>
+        <a
+          class="warn"
+          href={hrefTo(["activity"], { status: "refused", hook: path })}
+          title={refused.reason?.replaceAll("_", " ")}
+        >
           {formatNumber(refused.count)} refused
         </a>
       )}
@@ -149,7 +163,7 @@ function Sender({ mappings }: { mappings: readonly MappingView[] }): JSX.Element
 /** The link has exactly the rows that are counted. */
 function EventCount({ mapping: { id, events } }: { mapping: MappingView }): JSX.Element {
   const from = new Date(Date.now() - 7 * DAY_MS).toISOString();
-  return <a href={hrefTo([], { mapping: id, from })}>{formatNumber(sum(events))}</a>;
+  return <a href={hrefTo(["activity"], { mapping: id, from })}>{formatNumber(sum(events))}</a>;
 }
 
 function MappingLink({ mapping: { id, preset, shadowed, pausedSince } }: { mapping: MappingView }): JSX.Element {
@@ -233,10 +247,10 @@ function Details({ mapping, reload }: { mapping: MappingView; reload(): void }):
           {pausedSince === undefined ? "Pause" : "Resume"}
         </button>
         {schedule && <button onClick={() => void runNow(id).then(reload)}>Run now</button>}
-        <a class="button" href={hrefTo(["playground"], { mapping: id })}>
+        <a class="button" href={hrefTo(["mappings", id, "edit"])}>
           Open in playground
         </a>
-        <a class="button" href={hrefTo([], { mapping: id })}>
+        <a class="button" href={hrefTo(["activity"], { mapping: id })}>
           Show its requests
         </a>
       </p>

@@ -61,8 +61,8 @@ export function Session({ id }: { id: string }): JSX.Element {
   const loaded = useLoad(`session ${id}`, () => read(END));
   const links = (
     <p class="facts">
-      <a href={hrefTo([], { session: id })}>Show its requests</a>
-      <a href={hrefTo(["runs"], { session: id })}>Show its turns</a>
+      <a href={hrefTo(["activity"], { session: id })}>Show its requests</a>
+      <a href={hrefTo(["activity"], { show: "turns", session: id })}>Show its turns</a>
       {threads.map(({ channel, to, thread }) => (
         <span key={`${channel} ${to}`}>
           {channel} {toLine(to, 60)}, thread {toLine(thread, 60)}

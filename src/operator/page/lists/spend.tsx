@@ -61,7 +61,7 @@ function Budget({ budget }: { budget: StatusView["budget"] }): JSX.Element | nul
       {perDay !== undefined && (
         <meter class={isUsedUp ? "bad" : undefined} min={0} max={perDay} value={spentToday} aria-label="budget used" />
       )}
-      {heldRuns > 0 && <a href={hrefTo(["runs"], { state: "held" })}>Turns are held</a>}
+      {heldRuns > 0 && <a href={hrefTo(["activity"], { show: "turns", status: "held" })}>Turns are held</a>}
     </p>
   );
 }

@@ -2,7 +2,6 @@ import { signal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { escapeHidden, messageOf, toneOf, toWholeTime } from "./format.ts";
-import { finish, later, undo } from "./undo.ts";
 
 /** Text from outside: control, bidirectional and invisible characters are shown as their code points. */
 export function Text({ children, max = 400 }: { children: string | undefined; max?: number }): JSX.Element {
@@ -51,8 +50,8 @@ export function Pairs({ label, pairs }: { label?: string; pairs: Record<string, 
   );
 }
 
-/** Today only the time, else also the day; the whole time on hover. */
-export function Time({ at }: { at: string | undefined }): JSX.Element {
+/** Today only the time, else also the day; the whole time on hover. `isShort`: without seconds. */
+export function Time({ at, isShort = false }: { at: string | undefined; isShort?: boolean }): JSX.Element {
   if (at === undefined) return <>–</>;
   const date = new Date(at);
   const isToday = date.toDateString() === new Date().toDateString();
@@ -60,7 +59,7 @@ export function Time({ at }: { at: string | undefined }): JSX.Element {
   return (
     <time dateTime={at} title={toWholeTime(at)}>
       {day}
-      {date.toTimeString().slice(0, 8)}
+      {date.toTimeString().slice(0, isShort ? 5 : 8)}
     </time>
   );
 }
@@ -104,7 +103,7 @@ export function download(name: string, content: unknown): void {
   URL.revokeObjectURL(link.href);
 }
 
-const notice = signal<{ text: string; tone: "good" | "bad"; undo?(): void } | undefined>(undefined);
+const notice = signal<{ text: string; tone: "good" | "bad" } | undefined>(undefined);
 const SHOWN_MS = 5000;
 let timer: ReturnType<typeof setTimeout>;
 
@@ -113,24 +112,6 @@ export function notify(text: string, tone: "good" | "bad" = "good"): void {
   notice.value = { text, tone };
   clearTimeout(timer);
   timer = setTimeout(() => (notice.value = undefined), SHOWN_MS);
-}
-
-const ID = "notice";
-
-/** Says what will happen in five seconds, unless it is undone. */
-export function delayed(text: string, act: (isLeaving: boolean) => void, undone: () => void): void {
-  finish(ID);
-  later(ID, text, act);
-  notify(text);
-  notice.value = {
-    text,
-    tone: "good",
-    undo() {
-      if (!undo(ID)) return;
-      notify("Nothing was changed.");
-      undone();
-    },
-  };
 }
 
 /** Says what became of the work; undefined if it failed. */
@@ -153,7 +134,6 @@ export function Notice(): JSX.Element {
   return (
     <div class={`notice ${notice.value?.tone ?? ""}`} role="status">
       {notice.value && <span>{notice.value.text}</span>}
-      {notice.value?.undo && <button onClick={notice.value.undo}>Undo</button>}
     </div>
   );
 }

@@ -55,13 +55,17 @@ export function parseJson(text: string): { value?: unknown; error?: string } {
 
 const ZONE = new Intl.DateTimeFormat("en", { timeZoneName: "short" });
 
+/** The zone of this browser. */
+export function toZone(at: number | string = Date.now()): string {
+  return ZONE.formatToParts(new Date(at)).find(({ type }) => type === "timeZoneName")?.value ?? "";
+}
+
 /** With the day, the zone of this browser, and how long ago it was. */
 export function toWholeTime(at: number | string): string {
   const date = new Date(at);
-  const zone = ZONE.formatToParts(date).find(({ type }) => type === "timeZoneName")?.value ?? "";
   const ago = Date.now() - date.getTime();
   const relative = ago < 0 ? `in ${formatMs(-ago)}` : `${formatMs(ago)} ago`;
-  return `${date.toLocaleDateString("en-CA")} ${date.toTimeString().slice(0, 8)} ${zone}, ${relative}`;
+  return `${date.toLocaleDateString("en-CA")} ${date.toTimeString().slice(0, 8)} ${toZone(at)}, ${relative}`;
 }
 
 const TONES: Record<string, string[]> = {

@@ -1,14 +1,16 @@
 import type { ComponentChildren, JSX, RefObject } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { OperatorAnswers } from "../../views.ts";
-import { call, type Params } from "../api-client.ts";
+import { call, type Params, statusOf } from "../api-client.ts";
 import { changes } from "../live.ts";
 import { escapeHidden, messageOf } from "./format.ts";
 import { Title } from "./title.tsx";
 
-interface Loaded<Data> {
+export interface Loaded<Data> {
   data?: Data;
   error?: string;
+  /** Of the answer that refused it. */
+  status?: number;
   reload(): void;
 }
 
@@ -19,7 +21,7 @@ const RETRY_MS = 5000;
 
 /** Loads data when `key` changes, and again as `revision` does: by default, after changes that the stream reports. */
 export function useLoad<Data>(key: string, load: () => Promise<Data>, revision = changes.value): Loaded<Data> {
-  const [state, setState] = useState<{ key: string; data?: Data; error?: string }>({ key });
+  const [state, setState] = useState<{ key: string; data?: Data; error?: string; status?: number }>({ key });
   const [turn, setTurn] = useState(0);
   const loadedAt = useRef(0);
   const latest = useRef(key);
@@ -34,7 +36,7 @@ export function useLoad<Data>(key: string, load: () => Promise<Data>, revision =
           (data) => latest.current === key && setState({ key, data }),
           (error: unknown) => {
             if (latest.current !== key) return;
-            setState((before) => ({ key, data: before.data, error: messageOf(error) }));
+            setState((before) => ({ key, data: before.data, error: messageOf(error), status: statusOf(error) }));
             again.current = setTimeout(() => setTurn((before) => before + 1), RETRY_MS);
           },
         );

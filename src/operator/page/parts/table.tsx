@@ -1,6 +1,5 @@
 import { type ComponentChildren, Fragment, type JSX } from "preact";
 import { hrefTo, route, setQuery } from "../router.ts";
-import { toLine } from "./format.ts";
 
 interface Column<Item> {
   name: string;
@@ -21,43 +20,17 @@ interface TableProps<Item> {
   detailOf?(item: Item): ComponentChildren;
   /** The keys are ids, and older items can be asked for. */
   isPaged?: boolean;
-  /** Keys of the selected items, for actions on several at once. */
-  selected?: ReadonlySet<string>;
-  onSelect?(selected: ReadonlySet<string>): void;
 }
 
-/** A dense table; where there is little room each row becomes a block. */
+/** A dense table; where there is little room each row becomes a card. */
 export function Table<Item>(props: TableProps<Item>): JSX.Element {
-  const {
-    label,
-    items,
-    columns,
-    keyOf,
-    empty,
-    isPaged,
-    selected = new Set<string>(),
-    onSelect,
-    detailOf,
-    groupOf,
-  } = props;
+  const { label, items, columns, keyOf, empty, isPaged, detailOf, groupOf } = props;
   if (items.length === 0) return <div class="empty">{empty}</div>;
-  const keys = items.map(keyOf);
-  const isAll = keys.every((key) => selected.has(key));
   const table = (
     <div class="table">
       <table aria-label={label}>
         <thead>
           <tr>
-            {onSelect && (
-              <th class="check">
-                <input
-                  type="checkbox"
-                  aria-label="Select all"
-                  checked={isAll}
-                  onChange={() => onSelect(new Set(isAll ? [] : keys))}
-                />
-              </th>
-            )}
             {columns.map(({ name, kind }) => (
               <th key={name} scope="col" class={kind}>
                 {name}
@@ -67,13 +40,12 @@ export function Table<Item>(props: TableProps<Item>): JSX.Element {
         </thead>
         <tbody>
           {items.map((item, index) => {
-            const key = keyOf(item);
             const detail = detailOf?.(item);
             const group = groupOf?.(item);
             const before = items[index - 1];
             const isFirst = group && (before === undefined || groupOf?.(before).key !== group.key);
             return (
-              <Fragment key={key}>
+              <Fragment key={keyOf(item)}>
                 {isFirst && (
                   <tr class="group">
                     <th scope="colgroup" colSpan={columns.length}>
@@ -81,17 +53,7 @@ export function Table<Item>(props: TableProps<Item>): JSX.Element {
                     </th>
                   </tr>
                 )}
-                <tr data-row={onSelect ? key : undefined} aria-selected={onSelect ? selected.has(key) : undefined}>
-                  {onSelect && (
-                    <td class="check">
-                      <input
-                        type="checkbox"
-                        aria-label={`Select ${key}`}
-                        checked={selected.has(key)}
-                        onChange={() => onSelect(selected.symmetricDifference(new Set([key])))}
-                      />
-                    </td>
-                  )}
+                <tr>
                   {columns.map(({ name, kind, show }) => (
                     <td key={name} class={kind} data-name={name}>
                       {show(item)}
@@ -100,7 +62,7 @@ export function Table<Item>(props: TableProps<Item>): JSX.Element {
                 </tr>
                 {detail !== undefined && (
                   <tr class="details">
-                    <td colSpan={columns.length + (onSelect ? 1 : 0)}>{detail}</td>
+                    <td colSpan={columns.length}>{detail}</td>
                   </tr>
                 )}
               </Fragment>
@@ -112,10 +74,11 @@ export function Table<Item>(props: TableProps<Item>): JSX.Element {
   );
   if (!isPaged || items.length < PAGE_SIZE) return table;
   const { path, query } = route.value;
+  const last = items.at(-1);
   return (
     <>
       {table}
-      <a class="button" href={hrefTo(path, { ...query, before: keys.at(-1) })}>
+      <a class="button" href={hrefTo(path, { ...query, before: last && keyOf(last) })}>
         Older
       </a>
     </>
@@ -133,22 +96,6 @@ export function EventLink({ row, children }: { row: { id: string; eventId?: stri
     <a href={hrefTo(["events", eventId])} data-row={id} data-event={eventId}>
       {children}
     </a>
-  );
-}
-
-/** Filters of the list that come from links of other places; each can be taken away. */
-export function Chosen({ names }: { names: readonly string[] }): JSX.Element | null {
-  const { query } = route.value;
-  const chosen = names.filter((name) => query[name]);
-  if (chosen.length === 0) return null;
-  return (
-    <p class="actions">
-      {chosen.map((name) => (
-        <button key={name} class="chosen" onClick={() => setQuery({ [name]: undefined, before: undefined })}>
-          {name === "group" ? "error" : name}: {toLine(query[name], 60)} ✕
-        </button>
-      ))}
-    </p>
   );
 }
 
@@ -178,14 +125,4 @@ export function Choices({ label, parameter, names, chosen, textOf = String, chil
       {children}
     </p>
   );
-}
-
-export function StateFilter({ states, usual = "" }: { states: readonly string[]; usual?: string }): JSX.Element {
-  const names = [usual === "" ? "" : "all", ...states];
-  const { state = usual } = route.value.query;
-  return <Choices label="State" parameter="state" names={names} chosen={state} textOf={(name) => name || "all"} />;
-}
-
-export function ResultText({ reply, error }: { reply?: string; error?: string }): JSX.Element {
-  return error === undefined ? <span>{toLine(reply, 160)}</span> : <span class="bad">{toLine(error, 160)}</span>;
 }

@@ -28,11 +28,6 @@ export function undo(id: string): boolean {
   return take(id) !== undefined;
 }
 
-/** Does it now, if it waits. */
-export function finish(id: string): void {
-  take(id)?.(false);
-}
-
 function take(id: string): Act | undefined {
   const found = acts.get(id);
   if (!found) return undefined;

@@ -2,14 +2,13 @@ import type { JSX } from "preact";
 import { call, type MappingSource } from "../api-client.ts";
 import { toLine } from "../parts/format.ts";
 import { Loading, Page, useCall, useLoad } from "../parts/load.tsx";
-import { route, setQuery } from "../router.ts";
+import { goTo, route } from "../router.ts";
 import { createSource } from "./draft-trial.tsx";
 import { hookOf, type StartEvent } from "./fields.ts";
 import { Workbench } from "./workbench.tsx";
 
 /** Edits a mapping on a payload, and shows what it makes of it as one types. Nothing is recorded or written. */
-export function Playground(): JSX.Element {
-  const { mapping = "" } = route.value.query;
+export function Playground({ mapping }: { mapping: string }): JSX.Element {
   const loaded = useCall("GET /api/mappings", {}, 0);
   const intro = <p class="quiet">Runs in the service’s own sandbox. Nothing is recorded, and no file is written.</p>;
   return (
@@ -21,7 +20,9 @@ export function Playground(): JSX.Element {
               Mapping
               <select
                 value={mapping}
-                onChange={(event) => setQuery({ mapping: event.currentTarget.value, sample: "" })}
+                onChange={({ currentTarget: { value } }) =>
+                  goTo(value === "" ? ["mappings", "new"] : ["mappings", value, "edit"])
+                }
               >
                 <option value="">new mapping</option>
                 {mappings.map(({ id }) => (

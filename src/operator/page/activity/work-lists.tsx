@@ -1,76 +1,58 @@
 import type { JSX } from "preact";
-import { MESSAGE_WORDS, TURN_WORDS } from "../../../core/shared/words.ts";
 import type { DeliveryView, RunView } from "../api-client.ts";
 import { cancelRun, isAsking, isReleasable, isUnfinished, releaseRuns } from "../parts/actions.tsx";
 import { State, Time } from "../parts/controls.tsx";
-import { formatCost, formatMs, formatNumber, toLine } from "../parts/format.ts";
 import { SessionLink } from "../parts/conversation.tsx";
-import { Page, useCall } from "../parts/load.tsx";
-import { Chosen, EventLink, PAGE_SIZE, ResultText, StateFilter, Table } from "../parts/table.tsx";
-import { TimeFilter } from "../parts/times.tsx";
+import { formatCost, formatMs, formatNumber, toLine } from "../parts/format.ts";
+import { Loading, useCall } from "../parts/load.tsx";
+import { EventLink, PAGE_SIZE, Table } from "../parts/table.tsx";
 import { hrefTo, route } from "../router.ts";
+import type { Filter } from "../row.ts";
 
-export function Runs(): JSX.Element {
-  const { state, before, hook, session, from, to } = route.value.query;
-  const page = { from, to, state, before, hook, session, limit: PAGE_SIZE };
-  const loaded = useCall("GET /api/runs", page);
-  const intro = (
-    <>
-      <StateFilter states={TURN_WORDS} />
-      <p class="filters-line">
-        <TimeFilter />
-      </p>
-      <Chosen names={["hook", "session"]} />
-      {state === "held" && (
-        <p class="actions">
-          <button
-            onClick={() =>
-              void releaseRuns(
-                { session },
-                session === undefined ? "All held turns" : "The held turn of this session",
-              ).then(loaded.reload)
-            }
-          >
-            Release {session === undefined ? "all held turns" : "this session"}
-          </button>
-        </p>
-      )}
-    </>
-  );
+/** Agent turns under a filter. */
+export function Turns({
+  filter: { from, to, status: state, hook, mapping, session, group },
+}: {
+  filter: Filter;
+}): JSX.Element {
+  const { before } = route.value.query;
+  const loaded = useCall("GET /api/runs", { from, to, state, hook, mapping, session, group, before, limit: PAGE_SIZE });
   return (
-    <Page title="Runs" intro={intro} from={loaded}>
+    <Loading from={loaded}>
       {({ runs }) => (
         <Table
-          label="Runs"
+          label="Turns"
           items={runs}
           keyOf={({ id }) => id}
           isPaged
-          empty={<p>No run matches this filter.</p>}
+          empty={<p>No turn matches this filter.</p>}
           columns={[
+            { name: "Subject", kind: "wide", show: (run) => <EventLink row={run}>{subjectOf(run)}</EventLink> },
             { name: "Created", show: ({ createdAt }) => <Time at={createdAt} /> },
             { name: "State", show: (run) => <State state={run.state} /> },
-            { name: "Hook", show: (run) => <EventLink row={run}>{toLine(run.hook ?? run.kind, 60)}</EventLink> },
-            { name: "Session", show: ({ sessionKey }) => <SessionLink sessionKey={sessionKey} /> },
             { name: "Result", kind: "wide", show: (run) => <Result run={run} /> },
-            { name: "Duration", kind: "number", show: tookOf },
-            { name: "Attempts", kind: "number", show: ({ attempts }) => attempts },
+            { name: "Session", show: ({ sessionKey }) => <SessionLink sessionKey={sessionKey} /> },
+            { name: "Took", kind: "number", show: tookOf },
             { name: "Tokens", kind: "number", show: (run) => formatNumber(tokensOf(run) || undefined) },
             { name: "Cost", kind: "number", show: ({ cost }) => formatCost(cost) },
             { name: "Actions", show: (run) => <RunActions run={run} reload={loaded.reload} /> },
           ]}
         />
       )}
-    </Page>
+    </Loading>
   );
 }
 
+const subjectOf = ({ subject, hook, kind, mapping }: RunView): string =>
+  toLine(`${mapping ?? hook ?? kind}${subject === undefined ? "" : `: ${subject}`}`, 200);
+
 /** The reply, why it failed, or what it waits for. */
 function Result({ run }: { run: RunView }): JSX.Element {
-  const { reply, error, holdReason, waitsFor, waitingFor } = run;
+  const { reply, error, holdReason, waitsFor, waitingFor, approvalId } = run;
   if (holdReason !== undefined) {
     return (
       <span class="warn">
-        {toLine(holdReason, 120)} {isAsking(run) && <a href={hrefTo(["approvals"])}>Decide</a>}
+        {toLine(holdReason, 120)} {isAsking(run) && <a href={hrefTo(["inbox", approvalId ?? ""])}>Decide</a>}
       </span>
     );
   }
@@ -95,7 +77,7 @@ function Result({ run }: { run: RunView }): JSX.Element {
         waits for {toLine(waitingFor, 40)}: {toLine(error, 120)}
       </span>
     );
-  return <ResultText reply={reply} error={error} />;
+  return <span class={error === undefined ? undefined : "bad"}>{toLine(error ?? reply, 200)}</span>;
 }
 
 function RunActions({ run, reload }: { run: RunView; reload(): void }): JSX.Element | null {
@@ -124,39 +106,35 @@ function tookOf({ startedAt, finishedAt }: RunView): string {
 
 const tokensOf = ({ usage }: RunView): number => (usage?.inputTokens ?? 0) + (usage?.outputTokens ?? 0);
 
-export function Deliveries(): JSX.Element {
-  const { state, before, channel, from, to } = route.value.query;
-  const page = { from, to, state, before, channel, limit: PAGE_SIZE };
-  const loaded = useCall("GET /api/deliveries", page);
-  const intro = (
-    <>
-      <StateFilter states={MESSAGE_WORDS} />
-      <p class="filters-line">
-        <TimeFilter />
-      </p>
-      <Chosen names={["channel"]} />
-    </>
-  );
+/** Messages of agents under a filter. */
+export function Messages({
+  filter: { from, to, status: state, channel, hook, group },
+}: {
+  filter: Filter;
+}): JSX.Element {
+  const { before } = route.value.query;
+  const loaded = useCall("GET /api/deliveries", { from, to, state, channel, hook, group, before, limit: PAGE_SIZE });
   return (
-    <Page title="Deliveries" intro={intro} from={loaded}>
+    <Loading from={loaded}>
       {({ deliveries }) => (
         <Table
-          label="Deliveries"
+          label="Messages"
           items={deliveries}
           keyOf={({ id }) => id}
           isPaged
-          empty={<p>No delivery matches this filter.</p>}
+          empty={<p>No message matches this filter.</p>}
           columns={[
+            { name: "Text", kind: "wide", show: (one) => <EventLink row={one}>{toLine(one.text, 200)}</EventLink> },
             { name: "Created", show: ({ createdAt }) => <Time at={createdAt} /> },
-            { name: "State", show: (delivery) => <State state={delivery.state} /> },
-            { name: "To", show: (delivery) => <EventLink row={delivery}>{placeOf(delivery)}</EventLink> },
-            { name: "Text", kind: "wide", show: ({ text, error }) => <ResultText reply={text} error={error} /> },
+            { name: "State", show: ({ state: word }) => <State state={word} /> },
+            { name: "To", show: placeOf },
+            { name: "Error", kind: "wide", show: ({ error }) => <span class="bad">{toLine(error, 200)}</span> },
             { name: "Attempts", kind: "number", show: ({ attempts }) => attempts },
             { name: "Sent", show: ({ sentAt }) => <Time at={sentAt} /> },
           ]}
         />
       )}
-    </Page>
+    </Loading>
   );
 }
 

@@ -1,10 +1,9 @@
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import type { MappingsView } from "../api-client.ts";
 import { changes, feed } from "../live.ts";
-import { Copy, State, Time } from "../parts/controls.tsx";
-import { formatMs, formatNumber, outcomeBeside, toLine, toneOf, toWholeTime } from "../parts/format.ts";
-import { Failure, Loading, useCall } from "../parts/load.tsx";
+import { State, Time } from "../parts/controls.tsx";
+import { formatMs, formatNumber, outcomeBeside, toLine, toneOf, toWholeTime, toZone } from "../parts/format.ts";
+import { Failure, useCall } from "../parts/load.tsx";
 import { hrefTo } from "../router.ts";
 import { type Filter, isSearched, type Row } from "../row.ts";
 
@@ -55,6 +54,9 @@ export function RequestList({ filter }: { filter: Filter }): JSX.Element {
   return (
     <div class="list">
       <Progress filter={filter} count={shown.length} />
+      <p class="days quiet">
+        {shown.length > 0 && `${DAY.format(dayAt(items, view.top / rowHeight))}, times in ${toZone()}`}
+      </p>
       <p class="liveness" role="status">
         {isStill && waiting > 0 ? (
           <button
@@ -137,6 +139,12 @@ function withDays(rows: readonly Row[]): (Row | { day: number })[] {
   return items;
 }
 
+/** The day of the first row that is in view. */
+function dayAt(items: readonly (Row | { day: number })[], place: number): number {
+  const item = items[Math.min(Math.floor(place), items.length - 1)];
+  return item === undefined ? Date.now() : "day" in item ? item.day : item.at;
+}
+
 /** In the zone of this browser. */
 function startOfDay(at: number): number {
   return new Date(at).setHours(0, 0, 0, 0);
@@ -163,16 +171,8 @@ function Line({ row, top, place, count }: LineProps): JSX.Element {
   const { id, at, hook, mapping, event, subject, status, refusal, replayOf, outcome, durationMs } = row;
   return (
     <li style={{ transform: `translateY(${top}px)` }} aria-setsize={count} aria-posinset={place}>
-      <a
-        data-row={id}
-        data-event={refusal ? undefined : id}
-        href={
-          refusal ? hrefTo(["refused"], { hook: hook || undefined, reason: refusal.reason }) : hrefTo(["events", id])
-        }
-      >
-        <time dateTime={new Date(at).toISOString()} title={toWholeTime(at)}>
-          {clock(at)}
-        </time>
+      <a data-row={id} data-event={refusal ? undefined : id} href={hrefTo(["events", id])}>
+        <span class="subject">{toLine(subject ?? event ?? (hook || "no hook"), 200)}</span>
         <State state={status} />
         <span class="what">
           {replayOf && <span class="quiet">replay </span>}
@@ -180,9 +180,13 @@ function Line({ row, top, place, count }: LineProps): JSX.Element {
           {mapping !== undefined && mapping !== hook && <span class="quiet"> {toLine(mapping, 60)}</span>}
           {event !== undefined && <span> {toLine(event, 80)}</span>}
         </span>
-        <span class="subject">{toLine(subject)}</span>
-        <span class={`outcome ${isPlain(status) ? "" : toneOf(status)}`}>{toLine(outcomeBeside(status, outcome))}</span>
+        <span class={`outcome ${isPlain(status) ? "" : toneOf(status)}`}>
+          {toLine(outcomeBeside(status, outcome), 200)}
+        </span>
         <span class="duration">{durationMs === undefined ? "" : formatMs(durationMs)}</span>
+        <time dateTime={new Date(at).toISOString()} title={toWholeTime(at)}>
+          {clock(at)}
+        </time>
       </a>
     </li>
   );
@@ -203,35 +207,10 @@ const lastSecond = { at: 0, text: "" };
 
 function Nothing({ filter, isComplete }: { filter: Filter; isComplete: boolean }): JSX.Element {
   if (!isComplete) return <p class="empty loading">Searching…</p>;
-  if (Object.keys(filter).length > 0) return <p class="empty">No request matches this filter.</p>;
-  return <FirstHook />;
-}
-
-/** Before the first request: the command that sends one to a hook of this configuration. */
-function FirstHook(): JSX.Element {
-  const loaded = useCall("GET /api/mappings");
   return (
-    <div class="empty">
-      <p>No request has come yet. Send the first one:</p>
-      <Loading from={loaded}>{(data) => <FirstCommand data={data} />}</Loading>
-    </div>
-  );
-}
-
-function FirstCommand({ data: { hooksUrl, mappings } }: { data: MappingsView }): JSX.Element {
-  const open = mappings.find(({ url, auth }) => url !== undefined && auth === undefined);
-  const address = open?.url ?? `${hooksUrl}/wake`;
-  const command = [
-    `curl ${address}`,
-    `-H "Authorization: Bearer $HOOK_TOKEN"`,
-    `-H "Content-Type: application/json"`,
-    `-d '${open ? "{}" : '{"text":"Hello"}'}'`,
-  ].join(" \\\n  ");
-  return (
-    <>
-      <pre>{command}</pre>
-      <Copy text={command} />
-    </>
+    <p class="empty">
+      {Object.keys(filter).length > 0 ? "No request matches this filter." : "No request has come yet."}
+    </p>
   );
 }
 

@@ -2,7 +2,7 @@ import { globSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { expect, test } from "vitest";
 import { usePreset } from "../../../test/support/preset.ts";
-import { readConfig } from "../../service/drivers.ts";
+import { readConfig } from "../drivers.ts";
 import { findPresets, PRESETS_FOLDER } from "../../core/config/presets/file.ts";
 import type { MappingInput } from "../../core/config/schema/generated.ts";
 import { toFreshRequest } from "./fresh-request.ts";

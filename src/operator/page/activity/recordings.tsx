@@ -1,9 +1,8 @@
 import type { JSX } from "preact";
-import { useState } from "preact/hooks";
 import { call, type RecordingTimeline } from "../api-client.ts";
 import { notifyOf, Pairs, Time } from "../parts/controls.tsx";
 import { formatNumber, toLine } from "../parts/format.ts";
-import { Page, useCall } from "../parts/load.tsx";
+import { Loading, Page, useCall } from "../parts/load.tsx";
 import { Table } from "../parts/table.tsx";
 import { Tree } from "../parts/tree.tsx";
 import { goTo, hrefTo } from "../router.ts";
@@ -11,41 +10,10 @@ import { goTo, hrefTo } from "../router.ts";
 /** Requests to hooks that no mapping takes, to build a mapping from. */
 export function Recordings(): JSX.Element {
   const loaded = useCall("GET /api/recordings");
-  return (
-    <Page title="Recordings" intro={<Start reload={loaded.reload} />} from={loaded}>
-      {({ recordings }) => (
-        <Table
-          label="Recordings"
-          items={recordings}
-          keyOf={({ id }) => id}
-          empty={<p>Nothing is recorded.</p>}
-          columns={[
-            {
-              name: "Hook",
-              kind: "wide",
-              show: ({ id, hook }) => (
-                <a href={hrefTo(["recordings", id])} data-row={id}>
-                  {toLine(hook, 100)}
-                </a>
-              ),
-            },
-            { name: "Requests", kind: "number", show: ({ requests }) => formatNumber(requests) },
-            { name: "Started", show: ({ startedAt }) => <Time at={startedAt} /> },
-            { name: "Records until", show: ({ endsAt }) => <Time at={endsAt} /> },
-            { name: "Kept until", show: ({ expiresAt }) => <Time at={expiresAt} /> },
-          ]}
-        />
-      )}
-    </Page>
-  );
-}
-
-function Start({ reload }: { reload(): void }): JSX.Element {
-  const [path, setPath] = useState("");
-  const start = (event: Event): void => {
+  const start = (event: SubmitEvent & { currentTarget: HTMLFormElement }): void => {
     event.preventDefault();
-    const work = call("POST /api/recordings", {}, { body: { path } });
-    void notifyOf(work, () => "Recording for 10 minutes, 20 requests at most.", "Not started").then(reload);
+    const work = call("POST /api/recordings", {}, { body: { path: new FormData(event.currentTarget).get("path") } });
+    void notifyOf(work, () => "Recording for 10 minutes, 20 requests at most.", "Not started").then(loaded.reload);
   };
   return (
     <>
@@ -54,10 +22,34 @@ function Start({ reload }: { reload(): void }): JSX.Element {
       </p>
       <form class="actions" onSubmit={start}>
         <label>
-          Record the hook <input value={path} required onInput={({ currentTarget }) => setPath(currentTarget.value)} />
+          Record the hook <input name="path" required />
         </label>
         <button class="main">Record</button>
       </form>
+      <Loading from={loaded}>
+        {({ recordings }) => (
+          <Table
+            label="Recordings"
+            items={recordings}
+            keyOf={({ id }) => id}
+            empty={<p>Nothing is recorded.</p>}
+            columns={[
+              {
+                name: "Hook",
+                kind: "wide",
+                show: ({ id, hook }) => (
+                  <a href={hrefTo(["recordings", id])} data-row={id}>
+                    {toLine(hook, 100)}
+                  </a>
+                ),
+              },
+              { name: "Requests", kind: "number", show: ({ requests }) => formatNumber(requests) },
+              { name: "Started", show: ({ startedAt }) => <Time at={startedAt} /> },
+              { name: "Records until", show: ({ endsAt }) => <Time at={endsAt} /> },
+            ]}
+          />
+        )}
+      </Loading>
     </>
   );
 }
@@ -66,7 +58,7 @@ export function Recording({ id }: { id: string }): JSX.Element {
   const loaded = useCall("GET /api/recordings/:id", { id });
   const remove = async (): Promise<void> => {
     await notifyOf(call("DELETE /api/recordings/:id", { id }), () => "Deleted.", "Not deleted");
-    goTo(["recordings"]);
+    goTo(["activity"], { show: "recordings" });
   };
   return (
     <Page title="Recording" from={loaded}>
@@ -93,7 +85,7 @@ function Request({ recording, one }: { recording: string; one: RecordingTimeline
       <p class="facts">
         <Time at={at} />
         <span>answered {answer}</span>
-        <a href={hrefTo(["playground"], { recording, request: id })}>Build a mapping from it</a>
+        <a href={hrefTo(["mappings", "new"], { recording, request: id })}>Make a mapping</a>
       </p>
       <Pairs label="Headers" pairs={request.headers} />
       <Tree value={request.payload} />

@@ -1,0 +1,96 @@
+import type { ComponentChildren, JSX } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { later, pending, undo } from "../parts/undo.ts";
+
+interface Choice {
+  id: string;
+  label: string;
+  /** What is said once it is pressed. Default: the label. */
+  word?: string;
+  /** It is not possible yet. */
+  isEarly?: boolean;
+  act(isLast: boolean): unknown;
+}
+
+interface AnswerProps {
+  /** Of the item. */
+  id: string;
+  /** What it is about, for the names of the buttons. */
+  subject: string;
+  /** What the heading calls it once a choice is pressed. Default: the subject. */
+  name?: string;
+  choices: readonly Choice[];
+  /** The fields above the buttons. */
+  children?: ComponentChildren;
+}
+
+/** Choices that take nothing with them, or take something away. */
+const DENYING = new Set(["deny", "give-up", "drop"]);
+
+/**
+ * The buttons of an item, below all that there is to read. What is pressed happens after five seconds, or when the page is left:
+ * until then, nothing was said to the service. The second press of a double click meets an empty row.
+ */
+export function Answer({ id, subject, name = subject, choices, children }: AnswerProps): JSX.Element | null {
+  const waiting = pending.value.get(id);
+  if (choices.length === 0) return null;
+  const main = choices.find((choice) => !DENYING.has(choice.id));
+  return (
+    <div class="answer" onMouseDown={(event) => keepFocus(event, waiting !== undefined)}>
+      <div class="top">
+        {waiting ? <Waiting id={id} word={waiting.word} at={waiting.at} subject={subject} name={name} /> : children}
+      </div>
+      <p class="buttons">
+        {!waiting &&
+          choices.map(({ id: answer, label, word = label, isEarly, act }) => (
+            <button
+              key={answer}
+              class={DENYING.has(answer) ? "deny" : answer === main?.id ? "main" : undefined}
+              aria-label={`${label}: ${subject}`}
+              disabled={isEarly}
+              onClick={() => later(id, word, (isLast) => void act(isLast))}
+            >
+              {label}
+            </button>
+          ))}
+        {!waiting && <span class="quiet why">5 s to undo</span>}
+      </p>
+    </div>
+  );
+}
+
+function keepFocus(event: MouseEvent, isWaiting: boolean): void {
+  if (isWaiting && event.target instanceof Element && !event.target.closest("button")) event.preventDefault();
+}
+
+interface WaitingProps {
+  id: string;
+  word: string;
+  at: number;
+  name: string;
+  subject: string;
+}
+
+function Waiting({ id, word, at, name, subject }: WaitingProps): JSX.Element {
+  const heading = useRef<HTMLHeadingElement>(null);
+  const [left, setLeft] = useState(secondsTo(at));
+  useEffect(() => {
+    heading.current?.focus({ preventScroll: true });
+    const timer = setInterval(() => setLeft(secondsTo(at)), 250);
+    return () => clearInterval(timer);
+  }, [at]);
+  return (
+    <div class="decided" role="status">
+      <h3 ref={heading} tabIndex={-1}>
+        {word}: {name} <span class="quiet">· sent in {left} s</span>
+      </h3>
+      <button aria-label={`Undo: ${subject}`} onClick={() => undo(id)}>
+        Undo
+      </button>
+    </div>
+  );
+}
+
+function secondsTo(at: number): number {
+  return Math.max(0, Math.ceil((at - Date.now()) / 1000));
+}
