@@ -39,6 +39,7 @@ export const HTTP_ERRORS = {
   decision_refused: { status: 409, message: "This question cannot be decided like this." },
   no_stored_body: { status: 409, message: "The body of this event was not stored, so the event cannot be replayed." },
   too_many_recordings: { status: 409, message: "Too many recordings are kept." },
+  changed_on_disk: { status: 409, message: "A file has changed meanwhile. Nothing was written." },
   run_ended: { status: 409, message: "This turn has ended already." },
   reload_refused: { status: 422, message: "The configuration was not loaded. The one before stays in use." },
   body_too_large: { status: 413, message: "The body is too large." },

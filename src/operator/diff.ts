@@ -230,10 +230,9 @@ export const DIFF_SCHEMA = {
       },
     },
     mapping: {
-      type: "object",
-      required: ["id"],
-      properties: { id: { type: "string" } },
-      description: "Instead of config: a mapping's id, and the fields that differ from the loaded one.",
+      anyOf: [{ type: "object", required: ["id"], properties: { id: { type: "string" } } }, { type: "string" }],
+      description:
+        "Instead of config: a mapping's id, and the fields that differ from the loaded one; or the whole of it as a text in JSON5, without auth and transform.",
     },
     files: {
       type: "object",

@@ -4,7 +4,6 @@ import { ConfigError, type ConfigProblem, HookError } from "../core/errors.ts";
 import { type Sample, toSampleRequest } from "../core/ingress/hook-request.ts";
 import type { MappingIndex } from "../core/mapping/mapping-index.ts";
 import type { Runtime } from "../core/ports/runtime.ts";
-import { readOwn, toText } from "../core/shared/json.ts";
 import {
   type AgentAction,
   type ReplyTarget,
@@ -61,6 +60,7 @@ export async function runTrial(
   requireTrial(body);
   const request = toSampleRequest({ ...body, ...sent }, config.hooks.path);
   const { mapping: draft } = body;
+  let used = mappings;
   const startedAt = performance.now();
   const explainNames = (index: MappingIndex, id: string | undefined): string[] => {
     const found = index.mappings.find(({ source }) => source.mapping.id === id);
@@ -68,7 +68,7 @@ export async function runTrial(
   };
   const elapsed = (): number => Math.round((performance.now() - startedAt) * 100) / 100;
   try {
-    const used = draft && buildDraft ? await buildDraft({ mapping: draft, files: body.files }) : mappings;
+    if (draft && buildDraft) used = await buildDraft({ mapping: draft, files: body.files });
     const { mapping, event, subject, actions, reason, log, warnings, idempotency } = await resolve(request, used);
     const shown = actions.map(toActionView);
     const told = { mapping, event, subject, actions: shown, keys: idempotency?.keys, reason, log };
@@ -78,13 +78,14 @@ export async function runTrial(
     if (error instanceof ConfigError) {
       const { status, code, message } = new HookError("invalid_mapping");
       const { problems } = error;
-      return { ok: false, mapping: draft?.id, status, code, error: message, problems, log: [], durationMs: elapsed() };
+      const id = typeof draft === "object" ? draft.id : undefined;
+      return { ok: false, mapping: id, status, code, error: message, problems, log: [], durationMs: elapsed() };
     }
     if (!(error instanceof HookError)) throw error;
     const { status, code, message } = error;
     const { log = [], mapping, trace, message: cause } = error.detail;
     const unknown = (): string =>
-      draft ? explainMiss(request.hook, draft) : explainUnknownHook(request.hook, mappings);
+      draft ? explainMiss(request.hook, used) : explainUnknownHook(request.hook, mappings);
     const detail = status === 404 ? unknown() : trace || cause || explainNames(mappings, mapping)[0];
     return { ok: false, mapping, status, code, error: message, detail, log, durationMs: elapsed() };
   }
@@ -100,8 +101,11 @@ export interface TrialSteps {
 
 /** A mapping as it is being written: it is in no file yet. */
 export interface Draft {
-  /** Fields over those of the loaded mapping with this id; null removes one. Without such a mapping, a new one. */
-  mapping: { id: string; [field: string]: unknown };
+  /**
+   * Fields over those of the loaded mapping with this id; null removes one. Without such a mapping, a new one. A text is the whole
+   * mapping as JSON5.
+   */
+  mapping: { id: string; [field: string]: unknown } | string;
   /** Texts of its module and of what that imports, by their names below the folder of the transforms. Default: the files'. */
   files?: Record<string, string>;
 }
@@ -118,10 +122,9 @@ export const TRIAL_SCHEMA = {
     headers: STRINGS,
     query: STRINGS,
     mapping: {
-      type: "object",
-      required: ["id"],
-      properties: { id: { type: "string" } },
-      description: "A mapping that is being written: its id, and the fields that differ from the loaded one.",
+      anyOf: [{ type: "object", required: ["id"], properties: { id: { type: "string" } } }, { type: "string" }],
+      description:
+        "A mapping that is being written: its id, and the fields that differ from the loaded one; or the whole of it as a text in JSON5, without auth and transform.",
     },
     files: {
       ...STRINGS,
@@ -135,9 +138,8 @@ type TrialInput = FromSchema<typeof TRIAL_SCHEMA>;
 
 const requireTrial: RequireBody<TrialInput> = createRequireBody(TRIAL_SCHEMA, "trial");
 
-function explainMiss(hook: string, draft: object): string {
-  const path = readOwn(readOwn(draft, "match"), "path");
-  return `The mapping is for the hook "${toText(path)}", and the request is to "${hook}": set match.path, or choose another request.`;
+function explainMiss(hook: string, { mappings: [draft] }: MappingIndex): string {
+  return `The mapping is for the hook "${draft?.match.path ?? ""}", and the request is to "${hook}": set match.path, or choose another request.`;
 }
 
 /** Only for the operator, since it names the hooks that exist. */

@@ -68,7 +68,10 @@ export interface OperatorAnswers {
   "GET /api/events/export": string;
   "POST /api/events/:id/replay": unknown;
   "POST /api/events/catch-up": CatchUpView;
-  "GET /api/mappings": { hooksUrl: string; mappings: MappingView[] };
+  /** `saves`: whether the page may write them. */
+  "GET /api/mappings": { hooksUrl: string; saves: boolean; mappings: MappingView[] };
+  "PUT /api/mappings": { ok: true; written: string[] };
+  "POST /api/transforms": { files: Record<string, string> };
   "GET /api/mappings/:id/source": MappingSourceView;
   "GET /api/events/:id": EventTimeline;
   "GET /api/events/:id/body": string;

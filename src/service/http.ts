@@ -105,6 +105,7 @@ export function createHttp(parts: Parts, { execution, serviceUrl }: HttpOptions)
         metrics: async () => writeMetrics(activity, await operations.status()),
         tools: () => toToolsView(current(), listAuthority(current())),
         shadowed: () => new Set(listShadowed(current().mappings.mappings)),
+        saving: parts.saving,
         inputs: (id) => current().mappings.mappings.find(({ source }) => source.id === id)?.bundle?.inputs ?? [],
         replay: receiver.replay,
       }),

@@ -11,6 +11,10 @@ import type { Journal } from "../core/journal/journal.ts";
 import type { HooklineOptions } from "./library.ts";
 import type { IsOwn } from "../core/mapping/match.ts";
 import { createLiveStream, type LiveStream } from "../operator/http/stream.ts";
+import type { Saving } from "../operator/saving.ts";
+import { isLoopback } from "../core/shared/net/network.ts";
+import { toShape, writeModule } from "./authoring/module-text.ts";
+import { saveMapping } from "./authoring/save-mapping.ts";
 import { buildRuntime } from "./runtime/build.ts";
 import type { Runtime } from "../core/ports/runtime.ts";
 import { createTokenStores, openJournal } from "./stores.ts";
@@ -25,6 +29,8 @@ export interface PartsOptions extends HooklineOptions {
   show?(stream: Readable): Promise<void>;
   /** For its sandbox. Default: new processes. */
   pool?: Pool;
+  /** The operator's page may write mappings and transforms, on a loopback address. */
+  saves?: boolean;
   /** The address of a tunnel to `serveHook`. */
   hooksUrl?: string;
   /** A file with variables that `env` does not have, read at each reload. It may not exist. */
@@ -45,6 +51,8 @@ export interface Parts {
   /** The runtime in use. A request takes it once and keeps it to its end. */
   current(): Runtime;
   replace(runtime: Runtime): void;
+  /** Writes what the page saves. */
+  saving: Saving;
   /** Reads the configuration again. Throws a `ConfigError` with all problems. `signal`: its result is not wanted any more. */
   build(generation: number, signal: AbortSignal): Promise<Runtime>;
   /** Whether a comment has the service's own mark. */
@@ -78,6 +86,11 @@ export async function openParts(options: PartsOptions): Promise<Parts> {
       stream: createLiveStream({ journal, log: telemetry.log }),
       findParser: createFindParser(() => inUse),
       current: () => inUse,
+      saving: {
+        isOn: () => options.saves === true && isLoopback(inUse.config.gateway.host),
+        save: (body) => saveMapping(body, { config: inUse.config, env: readVariables(options) }),
+        start: (name, payloads) => ({ [`${name}.ts`]: writeModule(name, toShape(payloads), undefined) }),
+      },
       replace: (runtime) => void (inUse = runtime),
       build: (generation, signal) => buildRuntime({ generation, load, signal, ...tools }),
       isOwn: (comment) => hasOwnMark(comment, journal.sign),
@@ -100,19 +113,15 @@ function createFindParser(current: () => Runtime): FindParser {
 }
 
 /** Reads the configuration at each call, and applies what the options override. */
-function createLoad({
-  config,
-  env = process.env,
-  host,
-  port,
-  role,
-  upgradeStore,
-  hooksUrl,
-  envFile,
-}: PartsOptions): () => Promise<ReadConfig> {
+/** The variables that references of the configuration can name. */
+function readVariables({ env = process.env, envFile }: PartsOptions): NodeJS.ProcessEnv {
+  return envFile !== undefined && existsSync(envFile) ? withEnvFile(env, envFile) : env;
+}
+
+function createLoad(options: PartsOptions): () => Promise<ReadConfig> {
+  const { config, host, port, role, upgradeStore, hooksUrl, envFile } = options;
   return async () => {
-    const variables = envFile !== undefined && existsSync(envFile) ? withEnvFile(env, envFile) : env;
-    const read = await readConfig(config, variables, { hooksUrl });
+    const read = await readConfig(config, readVariables(options), { hooksUrl });
     if (envFile !== undefined) read.files.push(envFile);
     const { gateway, store } = read.config;
     gateway.host = host ?? gateway.host;

@@ -51,12 +51,13 @@ async function develop({ json, tunnel, register, ...flags }: DevFlags, io: CliIo
       throw new UsageError(
         "--register needs --tunnel. `webhooks presets enable --register` registers one preset for good.",
       );
-    return serve(flags, io, { show, onListening, onRuntime });
+    return serve(flags, io, { show, saves: true, onListening, onRuntime });
   }
   const { serveWithTunnel } = await import("./dev-tunnel.ts");
   await serveWithTunnel({ file, program: tunnel === true ? "cloudflared" : tunnel, register }, io, (hooksUrl, opened) =>
     serve(flags, io, {
       show,
+      saves: true,
       hooksUrl,
       onRuntime,
       onListening(service, view, url) {

@@ -17,6 +17,8 @@ import { createLiveView, type LiveView, readMessages } from "./view.ts";
 export interface ServeOptions {
   /** Whether to show each request, and how. Default: lines on a terminal, else not at all. */
   show?: "lines" | "json";
+  /** The operator's page may write mappings and transforms. */
+  saves?: boolean;
   /** The address of a tunnel to the hooks. */
   hooksUrl?: string;
   /** Called once it listens; the result, before it stops. */
@@ -39,6 +41,7 @@ export async function runService(
   const starting: Promise<HooklineService> = createHookline({
     config: file,
     hooksUrl,
+    saves: options.saves,
     ...flags,
     env: io.envFile?.env ?? io.env,
     // The flag is relative to where the person is.

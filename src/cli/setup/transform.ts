@@ -18,11 +18,11 @@ import { addItem, addServiceOptions, PART_HELP, type ServiceFlags } from "../com
 import { locateNewConfig, readAnyConfig, readPayload, searchPresets } from "../context.ts";
 import { type CliIo, listFiles, nameCommands, print, printJson, printWarnings } from "../io.ts";
 import { createOperatorClient, readEvent } from "../operator-client.ts";
-import { addValue, createShape, type Shape } from "../../service/authoring/shape.ts";
 import { listEvents, type PresetSample, readPresetSamples } from "../../service/authoring/sample.ts";
 import { saveSample } from "../samples/save.ts";
 import { writeEditorFiles } from "./editor-files.ts";
-import { readTemplate, writeModule, writePresetModule } from "./templates.ts";
+import { toShape, writeModule, writePresetModule } from "../../service/authoring/module-text.ts";
+import { readTemplate } from "./templates.ts";
 
 interface NewFlags extends ServiceFlags {
   dir?: string;
@@ -120,12 +120,6 @@ function toFiles(
     `${JSON.stringify(payload, undefined, 2)}\n`,
   ]);
   return { [`${name}.ts`]: writeModule(name, shape, base), ...Object.fromEntries(samples) };
-}
-
-function toShape(payloads: unknown[]): Shape {
-  const shape = createShape();
-  for (const payload of payloads) addValue(shape, payload);
-  return shape;
 }
 
 function isSigned({ folder }: PresetPlace): boolean {

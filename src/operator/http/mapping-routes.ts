@@ -1,8 +1,12 @@
+import type { FromSchema } from "json-schema-to-ts";
 import { DAY_MS } from "../../core/shared/time.ts";
 import { json } from "../../core/ingress/router.ts";
 import { DIFF_SCHEMA } from "../diff.ts";
 import { toMappingSourceView, toMappingViews } from "../mapping-views.ts";
 import { MAX_REJECTIONS } from "../rejections.ts";
+import { HookError } from "../../core/errors.ts";
+import { createRequireBody, type RequireBody } from "../body.ts";
+import { SAVE_SCHEMA } from "../saving.ts";
 import { TRIAL_SCHEMA } from "../trial.ts";
 import { answering, changing, requireFound, responding, type RoutesOf } from "./route.ts";
 import type { RouteServices } from "./services.ts";
@@ -12,13 +16,22 @@ const COUNTED_MS = 7 * DAY_MS;
 const CACHED_MS = 5000;
 const MAX_DIFF_BYTES = 4 * 1024 * 1024;
 
-type MappingPath = `/api/mappings${string}` | "/api/try" | "/api/diff";
+type MappingPath = `/api/mappings${string}` | "/api/try" | "/api/diff" | "/api/transforms";
+
+const START_SCHEMA = {
+  type: "object",
+  required: ["name", "payload"],
+  properties: { name: { type: "string", pattern: "^[A-Za-z0-9][\\w-]*$" }, payload: {} },
+} as const;
+
+const requireStart: RequireBody<FromSchema<typeof START_SCHEMA>> = createRequireBody(START_SCHEMA, "transform");
 
 /** The mappings, and what others would do. */
 export function createMappingRoutes({
   config,
   shadowed,
   inputs,
+  saving,
   rejections,
   tryHook,
   diff,
@@ -44,13 +57,24 @@ export function createMappingRoutes({
           hooksUrl,
           now: Date.now(),
         });
-        return { hooksUrl, mappings: views };
+        return { hooksUrl, saves: saving.isOn(), mappings: views };
       },
     }),
     "GET /api/mappings/:id/source": answering({
-      about: "The parts of a mapping: its fields, the code of its transform, its samples. Without secrets.",
-      answer({ params: { id = "" } }) {
-        return toMappingSourceView(requireFound(findMapping(id), "mapping"), inputs(id));
+      about:
+        "The parts of a mapping: its fields, the code of its transform, its samples, those that it skips last. Without secrets.",
+      async answer({ params: { id = "" } }) {
+        const found = requireFound(findMapping(id), "mapping");
+        const source = toMappingSourceView(found, inputs(id));
+        const hook = found.mapping.match?.path;
+        const tried = source.samples.map(async ({ name: _name, ...sample }) => {
+          const trial = hook === undefined ? undefined : await tryHook({ hook, ...sample });
+          return trial?.ok === true && trial.mapping === id && trial.actions.length > 0;
+        });
+        const isTaken = await Promise.all(tried);
+        const order = (sample: (typeof source.samples)[number]): number =>
+          Number(!isTaken[source.samples.indexOf(sample)]);
+        return { ...source, samples: source.samples.toSorted((one, other) => order(one) - order(other)) };
       },
     }),
     "POST /api/mappings/:id/run": answering({
@@ -75,6 +99,27 @@ export function createMappingRoutes({
       // One that is not in the configuration any more may still be paused.
       async (id) => (await journal.resumeMapping(id)) || findMapping(id) !== undefined,
     ),
+    "PUT /api/mappings": answering({
+      about:
+        "Writes a mapping where it stands, and its modules, under `webhooks dev` on this machine alone. 409: something has changed on disk, and nothing was written.",
+      body: SAVE_SCHEMA,
+      example: { mapping: "{ id: 'new', match: { path: 'new' }, messageTemplate: '{{text}}' }" },
+      async answer({ readJson }) {
+        if (!saving.isOn())
+          throw new HookError("forbidden", { message: "Only `webhooks dev` on a loopback address writes files." });
+        return { ok: true as const, written: saving.save(await readJson(MAX_DIFF_BYTES)) };
+      },
+    }),
+    "POST /api/transforms": answering({
+      about: "The first text of a transform for a payload, with the payload's type. Nothing is written.",
+      body: START_SCHEMA,
+      example: { name: "ci", payload: { job: "lint" } },
+      async answer({ readJson }) {
+        const body = await readJson();
+        requireStart(body);
+        return { files: saving.start(body.name, [body.payload]) };
+      },
+    }),
     "POST /api/try": responding({
       about: "The actions that a payload leads to. Nothing is recorded or executed.",
       body: TRIAL_SCHEMA,

@@ -6,6 +6,7 @@ import type { HttpResponse, Receipt } from "../../core/types.ts";
 import type { ActivityLog } from "../activity.ts";
 import type { Diff } from "../diff.ts";
 import type { Recordings } from "../recording-store.ts";
+import type { Saving } from "../saving.ts";
 import type { RejectionLog } from "../rejections.ts";
 import type { StatusView } from "../status.ts";
 import type { Trial } from "../trial.ts";
@@ -57,6 +58,7 @@ export interface OperatorServices extends Operations {
   tools(): ToolsView;
   /** Ids of the mappings that are never reached. */
   shadowed(): ReadonlySet<string>;
+  saving: Saving;
   /** The files that the transform of a mapping was made of, absolute. */
   inputs(id: string): readonly string[];
   /** Runs the event's request again as a new one, and gives the answer that its sender would get. */

@@ -36,7 +36,9 @@ export function createWorkRoutes({ journal, cancel }: RouteServices): RoutesOf<W
       async answer({ query }) {
         const sessions = await journal.listSessions(query);
         const subjects = await readSubjects(journal, sessions);
-        return { sessions: sessions.map(({ eventId, ...one }) => ({ ...toView(one), subject: subjects.get(eventId) })) };
+        return {
+          sessions: sessions.map(({ eventId, ...one }) => ({ ...toView(one), subject: subjects.get(eventId) })),
+        };
       },
     }),
     "GET /api/sessions/:key*": answering({

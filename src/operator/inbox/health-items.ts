@@ -50,7 +50,10 @@ function describe(kind: string, name: string, { about }: HealthNote): Described 
     case "mailbox":
       return { title: `Mailbox ${shown} gives no mail`, actions: [tryNow(`/api/mailboxes/${path}/try`)] };
     case "tool-changed":
-      return { title: `The call ${shown} differs from what was accepted`, command: toCommand("tools accept", toolSetOf(name)) };
+      return {
+        title: `The call ${shown} differs from what was accepted`,
+        command: toCommand("tools accept", toolSetOf(name)),
+      };
     case "missed":
       return {
         title: `Events of ${shown} are missing`,

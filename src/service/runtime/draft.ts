@@ -1,6 +1,7 @@
 import path from "node:path";
 import { createCheck, readSchema } from "../../core/config/schema/validator.ts";
 import type { MappingInput } from "../../core/config/schema/generated.ts";
+import { parseSource } from "../../core/config/parse/source.ts";
 import { toConfigProblem } from "../../core/config/schema/problems.ts";
 import { isBuiltIn, locatePreset } from "../../core/config/presets/file.ts";
 import { loadPresets } from "../../core/config/presets/load-presets.ts";
@@ -58,7 +59,18 @@ export function createDrafts(runner: TransformRunner): Drafts {
     }
   }
 
-  async function compile(runtime: Loaded, draft: Draft): Promise<CompiledMapping> {
+  async function compile(runtime: Loaded, { mapping, files }: Draft): Promise<CompiledMapping> {
+    if (typeof mapping !== "string") return compileDraft(runtime, { mapping, files, isWhole: false });
+    const { mapping: read, locate } = readMapping(mapping);
+    try {
+      return await compileDraft(runtime, { mapping: read, files, isWhole: true });
+    } catch (error) {
+      if (!(error instanceof ConfigError)) throw error;
+      throw new ConfigError(error.problems.map((problem) => ({ ...locate(problem), ...problem })));
+    }
+  }
+
+  async function compileDraft(runtime: Loaded, draft: ReadDraft): Promise<CompiledMapping> {
     // Its first call evaluates the module, and shows the same errors as a check.
     const source = toSource(runtime, draft);
     // The draft is for the sender of the loaded mapping, whose `auth` it does not have.
@@ -153,12 +165,34 @@ function createFieldsCheck(without: string[]): ReturnType<typeof createCheck> {
   return createCheck(read, { all: true, subject: "the mapping" });
 }
 
-function toSource({ config, mappings }: Loaded, { mapping, files }: Draft): MappingSource {
+/** A draft whose text is read. */
+interface ReadDraft extends Draft {
+  mapping: Exclude<Draft["mapping"], string>;
+  /** Fields of the loaded mapping that it does not have are removed. */
+  isWhole: boolean;
+}
+
+/** A mapping that is written as JSON5, and the places of problems in the text. Throws a `ConfigError`. */
+export function readMapping(text: string): {
+  mapping: ReadDraft["mapping"];
+  locate(problem: ConfigProblem): { line: number; column: number } | undefined;
+} {
+  const { value, locate } = parseSource("mapping.json5", text);
+  const { id, ...fields } = toObject(value);
+  if (typeof id !== "string" || id === "")
+    throw new ConfigError([{ key: "id", message: "The mapping needs an id: a text.", ...locate("id") }]);
+  return {
+    mapping: { id, ...fields },
+    locate: ({ file, key = "" }) => (file === undefined ? locate(key.replace(/^mapping\./, "")) : undefined),
+  };
+}
+
+function toSource({ config, mappings }: Loaded, { mapping, files, isWhole }: ReadDraft): MappingSource {
   const loaded = mappings.mappings.find(({ source }) => source.id === mapping.id)?.source;
   const { auth: _auth, transform, ...known } = loaded?.mapping ?? {};
   const given = resolveUnchanged(mapping, loaded?.written, loaded?.mapping);
   const fields: unknown = Object.fromEntries(
-    Object.entries({ ...known, ...toObject(given) }).filter(([, value]) => value !== null),
+    Object.entries({ ...(!isWhole && known), ...toObject(given) }).filter(([, value]) => value !== null),
   );
   const problems = checkFields(fields).map(toConfigProblem);
   if (!areValid(fields, problems)) throw new ConfigError(problems);

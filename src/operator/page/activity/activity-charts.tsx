@@ -1,39 +1,37 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
-import type { StatsView } from "../api-client.ts";
+import type { ActivityView } from "../api-client.ts";
+import { period } from "../inbox/period.tsx";
 import { formatMs, formatNumber } from "../parts/format.ts";
 import { useCall, useWidget } from "../parts/load.tsx";
 import { setQuery } from "../router.ts";
 import type { Series } from "./charts.ts";
 
-const MINUTE_MS = 60_000;
-const MINUTES = 60;
-
-/** Rate and latency of the last hour, once they are unfolded. */
+/** Rate and latency of the period, once they are unfolded. */
 export function Charts(): JSX.Element {
   const [isOpen, setOpen] = useState(false);
   return (
     <details class="charts" onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
-      <summary>Charts of the last hour</summary>
+      <summary>Charts</summary>
       {isOpen && <Drawn />}
     </details>
   );
 }
 
 function Drawn(): JSX.Element {
-  const { data: stats } = useCall("GET /api/stats");
-  const minutes = stats ? toMinutes(stats.minutes) : [];
-  const times = minutes.map(({ at }) => at / 1000);
+  const { data } = useCall("GET /api/activity", { period: period.value });
+  const steps = data ? withGaps(data) : [];
+  const times = steps.map(({ at }) => Date.parse(at) / 1000);
   return (
     <>
       <ChartBox
-        label="Requests per minute"
+        label={`Requests in ${data?.stepMinutes ?? 5} minutes`}
         format={formatNumber}
         times={times}
         series={[
-          { label: "all", color: "--accent", isArea: true, values: minutes.map(({ requests }) => requests) },
-          { label: "4xx", color: "--warn", values: minutes.map(({ clientErrors }) => clientErrors) },
-          { label: "5xx", color: "--bad", values: minutes.map(({ serverErrors }) => serverErrors) },
+          { label: "all", color: "--accent", isArea: true, values: steps.map(({ requests }) => requests ?? null) },
+          { label: "4xx", color: "--warn", values: steps.map(({ clientErrors }) => clientErrors ?? null) },
+          { label: "5xx", color: "--bad", values: steps.map(({ serverErrors }) => serverErrors ?? null) },
         ]}
       />
       <ChartBox
@@ -44,12 +42,12 @@ function Drawn(): JSX.Element {
           {
             label: "mean",
             color: "--accent",
-            values: minutes.map(({ requests, totalMs }) => (requests ? totalMs / requests : null)),
+            values: steps.map(({ requests, totalMs = 0 }) => (requests ? totalMs / requests : null)),
           },
           {
             label: "slowest",
             color: "--quiet",
-            values: minutes.map(({ requests, maxMs }) => (requests ? maxMs : null)),
+            values: steps.map(({ requests, slowestMs }) => (requests ? (slowestMs ?? null) : null)),
           },
         ]}
       />
@@ -57,16 +55,17 @@ function Drawn(): JSX.Element {
   );
 }
 
-type Minute = Omit<StatsView["minutes"][number], "at"> & { at: number };
-const NOTHING = { requests: 0, clientErrors: 0, serverErrors: 0, totalMs: 0, maxMs: 0, turns: 0, failedTurns: 0 };
+type Step = Partial<ActivityView["steps"][number]> & { at: string };
 
-/** The last hour without gaps. */
-function toMinutes(known: StatsView["minutes"]): Minute[] {
-  const byTime = new Map(known.map((minute) => [Date.parse(minute.at), minute]));
-  const end = Math.floor(Date.now() / MINUTE_MS) * MINUTE_MS;
-  return Array.from({ length: MINUTES }, (_, index) => {
-    const at = end - (MINUTES - 1 - index) * MINUTE_MS;
-    return { ...NOTHING, ...byTime.get(at), at };
+/** All steps of the period. One in which the service did not run has no values: a gap. */
+function withGaps({ from, stepMinutes, steps }: ActivityView): Step[] {
+  const stepMs = stepMinutes * 60_000;
+  const known = new Map(steps.map((step) => [Date.parse(step.at), step]));
+  const first = Math.floor(Date.parse(from) / stepMs);
+  const count = Math.floor(Date.now() / stepMs) - first + 1;
+  return Array.from({ length: count }, (_, index) => {
+    const at = (first + index) * stepMs;
+    return known.get(at) ?? { at: new Date(at).toISOString() };
   });
 }
 

@@ -95,7 +95,7 @@ function toOptions(element: HTMLElement, series: readonly Series[], { format, on
         stroke: color(name),
         width: 1.5,
         fill: isArea ? `color-mix(in srgb, ${color(name)} 14%, transparent)` : undefined,
-        spanGaps: true,
+        spanGaps: false,
         points: { show: !isArea && values.filter((value) => value !== null).length < 20, size: 4 },
       })),
     ],

@@ -11,7 +11,7 @@ import { SavedViews } from "./saved-views.tsx";
 type Listed = "requests" | "turns" | "messages";
 
 /** The filters that a person chooses from a list; links of other screens set any. */
-const CHOSEN: Record<Listed, readonly (keyof Filter)[]> = {
+const CHOSEN: Record<Listed, readonly ("hook" | "mapping" | "status")[]> = {
   requests: ["hook", "mapping", "status"],
   turns: ["hook", "mapping", "status"],
   messages: ["status"],
@@ -23,16 +23,7 @@ const WORDS: Record<Listed, readonly string[]> = {
 };
 
 export function FilterBar({ shown, filter }: { shown: Listed; filter: Filter }): JSX.Element {
-  // A list that changes with every frame could not be chosen from.
-  const [names, setNames] = useState<Partial<Record<keyof Filter, Set<string>>>>({});
-  const collect = (): void => {
-    const rows = feed.listAll();
-    setNames({
-      hook: new Set(rows.map(({ hook }) => hook)),
-      mapping: new Set(rows.flatMap(({ mapping }) => mapping ?? [])),
-    });
-  };
-  const others = FILTERS.filter((name) => !["text", "from", "to", ...CHOSEN[shown]].includes(name));
+  const others = FILTERS.filter((name) => !(["text", "from", "to", ...CHOSEN[shown]] as string[]).includes(name));
   return (
     <form class="filters" role="search" onSubmit={(event) => event.preventDefault()}>
       {shown === "requests" && (
@@ -49,13 +40,7 @@ export function FilterBar({ shown, filter }: { shown: Listed; filter: Filter }):
       )}
       <TimeFilter />
       {CHOSEN[shown].map((name) => (
-        <Choice
-          key={name}
-          name={name}
-          value={filter[name]}
-          options={name === "status" ? WORDS[shown] : [...(names[name] ?? [])].toSorted()}
-          collect={collect}
-        />
+        <Choice key={name} name={name} value={filter[name]} words={WORDS[shown]} />
       ))}
       {others.map(
         (name) =>
@@ -81,13 +66,18 @@ export function FilterBar({ shown, filter }: { shown: Listed; filter: Filter }):
 }
 
 interface ChoiceProps {
-  name: keyof Filter;
+  name: "hook" | "mapping" | "status";
   value: string | undefined;
-  options: readonly string[];
-  collect(): void;
+  words: readonly string[];
 }
 
-function Choice({ name, value = "", options, collect }: ChoiceProps): JSX.Element {
+function Choice({ name, value = "", words }: ChoiceProps): JSX.Element {
+  // A list that changes with every frame could not be chosen from.
+  const [known, setKnown] = useState<readonly string[]>([]);
+  const collect = (): void => {
+    if (name !== "status") setKnown([...new Set(feed.listAll().flatMap((row) => row[name] ?? []))].toSorted());
+  };
+  const options = name === "status" ? words : known;
   return (
     <select
       aria-label={name}

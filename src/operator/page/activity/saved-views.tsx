@@ -1,6 +1,5 @@
 import { signal } from "@preact/signals";
 import type { JSX } from "preact";
-import { useState } from "preact/hooks";
 import { toLine } from "../parts/format.ts";
 import { toTimes } from "../parts/times.tsx";
 import { route, setQuery } from "../router.ts";
@@ -47,15 +46,14 @@ function open(view: string | undefined): void {
 
 /** The choice of a saved view, and what saves or forgets the current one. */
 export function SavedViews(): JSX.Element {
-  const [name, setName] = useState<string | undefined>(undefined);
   const view = toView(route.value.query);
   const names = Object.keys(views.value).toSorted();
   const current = names.find((each) => views.value[each] === view);
   const saveAs = (): void => {
-    const given = name?.trim() ?? "";
-    if (given !== "") save({ ...views.value, [given]: view });
-    setName(undefined);
+    const name = prompt("Name of the view")?.trim().slice(0, MAX_NAME) ?? "";
+    if (name !== "") save({ ...views.value, [name]: view });
   };
+  const forget = (): void => save(Object.fromEntries(Object.entries(views.value).filter(([each]) => each !== current)));
   return (
     <>
       {names.length > 0 && (
@@ -73,37 +71,10 @@ export function SavedViews(): JSX.Element {
           ))}
         </select>
       )}
-      {current !== undefined && (
-        <button
-          type="button"
-          onClick={() => save(Object.fromEntries(Object.entries(views.value).filter(([each]) => each !== current)))}
-        >
-          Forget view
+      {view !== "" && (
+        <button type="button" onClick={current === undefined ? saveAs : forget}>
+          {current === undefined ? "Save view" : "Forget view"}
         </button>
-      )}
-      {current === undefined && view !== "" && name === undefined && (
-        <button type="button" onClick={() => setName("")}>
-          Save view
-        </button>
-      )}
-      {name !== undefined && (
-        <span class="between">
-          <input
-            aria-label="Name of the view"
-            placeholder="Name of the view"
-            maxLength={MAX_NAME}
-            value={name}
-            ref={(input) => input?.focus()}
-            onInput={({ currentTarget: { value } }) => setName(value)}
-            onKeyDown={(event) => {
-              if (event.key === "Enter") saveAs();
-              if (event.key === "Escape") setName(undefined);
-            }}
-          />
-          <button type="button" onClick={saveAs}>
-            Save
-          </button>
-        </span>
       )}
     </>
   );

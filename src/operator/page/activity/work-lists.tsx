@@ -1,4 +1,5 @@
 import type { JSX } from "preact";
+import { describeWait } from "../../../core/shared/run-wait.ts";
 import type { DeliveryView, RunView } from "../api-client.ts";
 import { cancelRun, isAsking, isReleasable, isUnfinished, releaseRuns } from "../parts/actions.tsx";
 import { State, Time } from "../parts/controls.tsx";
@@ -57,18 +58,10 @@ function Result({ run }: { run: RunView }): JSX.Element {
     );
   }
   if (waitsFor) {
-    const { kind, mapping, eventId } = waitsFor;
-    const what =
-      kind === "held"
-        ? "behind a held turn"
-        : kind === "turn"
-          ? "for another turn of its session"
-          : `: the mapping ${mapping} is paused`;
+    const words = toLine(describeWait(waitsFor), 160);
+    const { eventId } = waitsFor;
     return (
-      <span class="warn">
-        waits{kind === "paused" ? "" : " "}
-        {eventId === undefined ? toLine(what) : <a href={hrefTo(["events", eventId])}>{toLine(what)}</a>}
-      </span>
+      <span class="warn">{eventId === undefined ? words : <a href={hrefTo(["events", eventId])}>{words}</a>}</span>
     );
   }
   if (waitingFor !== undefined)

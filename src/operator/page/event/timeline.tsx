@@ -1,4 +1,5 @@
 import type { ComponentChildren, JSX } from "preact";
+import { describeWait } from "../../../core/shared/run-wait.ts";
 import { type DeliveryView, call, type FailedAttemptView, type RunView, type Timeline } from "../api-client.ts";
 import { Detail, notifyOf, State, Text, Time, Warnings } from "../parts/controls.tsx";
 import { escapeHidden, formatCost, formatMs, formatNumber, toLine } from "../parts/format.ts";
@@ -169,17 +170,11 @@ function RunSteps({ run }: { run: RunView }): JSX.Element {
 /** Why it has not started, with the way there. */
 function Waits({ run: { waitsFor } }: { run: RunView }): JSX.Element | null {
   if (!waitsFor) return null;
-  const { kind, eventId, holdReason, mapping } = waitsFor;
-  const before =
-    kind === "held" ? `a held turn (${holdReason})` : kind === "paused" ? "a turn of a paused mapping" : "another turn";
+  const { eventId, mapping } = waitsFor;
+  const href = eventId === undefined ? hrefTo(["mappings", mapping ?? ""]) : hrefTo(["events", eventId]);
   return (
     <p class="warn">
-      waits for {eventId === undefined ? "its mapping" : <a href={hrefTo(["events", eventId])}>{before}</a>}
-      {mapping !== undefined && (
-        <>
-          : <a href={hrefTo(["mappings", mapping])}>{toLine(mapping, 60)}</a> is paused
-        </>
-      )}
+      <a href={href}>{toLine(describeWait(waitsFor), 200)}</a>
     </p>
   );
 }

@@ -211,30 +211,16 @@ function Rate({ share }: { share: number }): JSX.Element {
 }
 
 function Details({ mapping, reload }: { mapping: MappingView; reload(): void }): JSX.Element {
-  const { id, file, key, auth, schedule, nextAt, events, lastAt, lastFailureAt, pausedSince } = mapping;
+  const { id, file, key, schedule, events, pausedSince } = mapping;
   const counts = Object.entries(events).map(([state, count]) => `${formatNumber(count)} ${state}`);
   return (
     <div class="panel">
-      <h2>
-        {toLine(id, 80)} <span class="quiet">{file === undefined ? key : `${file} › ${key}`}</span>
-      </h2>
       <p class="facts">
-        {schedule ? (
-          <span>
-            Schedule: {toLine(Object.values(schedule).join(" "), 80)}, next <Time at={nextAt} />
-          </span>
-        ) : (
-          <span>Credential: {auth === undefined ? "the hook token" : `signature ${auth}`}</span>
-        )}
-        <span>{counts.length > 0 ? counts.join(", ") : "no event in the last seven days"}</span>
         <span>
-          last event <Time at={lastAt} />
+          {schedule && `Schedule: ${toLine(Object.values(schedule).join(" "), 80)}. `}
+          {counts.length > 0 ? counts.join(", ") : "No event in the last seven days."}
         </span>
-        {lastFailureAt !== undefined && (
-          <span class="bad">
-            last failure <Time at={lastFailureAt} />
-          </span>
-        )}
+        <span class="quiet">{file === undefined ? key : `${file} › ${key}`}</span>
       </p>
       {pausedSince !== undefined && (
         <p class="warn">

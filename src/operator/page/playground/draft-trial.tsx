@@ -1,20 +1,13 @@
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { type Diff, type MappingSource, call, type Trial } from "../api-client.ts";
+import { type Diff, call, type Trial } from "../api-client.ts";
 import { Detail, Pairs, Warnings } from "../parts/controls.tsx";
 import { escapeHidden, formatNumber, messageOf, toLine } from "../parts/format.ts";
 import { Log, Prompt } from "../parts/conversation.tsx";
 import { hrefTo } from "../router.ts";
-import { withoutBlank } from "./fields.ts";
-import { diffWords } from "./words.ts";
+import { diffWords } from "../../../core/shared/text/word-diff.ts";
+import { TEMPLATE_FIELDS } from "../../../core/config/settings.ts";
 import type { Problem } from "./editor.ts";
-
-/** A new mapping for a hook; its id is none of those that are taken. */
-export function createSource(hook = "new", taken: string[] = []): MappingSource {
-  let id = hook;
-  for (let count = 2; taken.includes(id); count++) id = `${hook}-${count}`;
-  return { id, key: "", fields: { match: { path: hook }, messageTemplate: "{{json payload}}" }, samples: [] };
-}
 
 export interface TrialState {
   trial?: Trial;
@@ -26,26 +19,26 @@ interface Work {
   payload: unknown;
   /** A text that cannot be read: nothing is tried. */
   error: string | undefined;
-  draft: DraftMapping;
-  code: string | undefined;
+  draft: MappingDraft;
 }
 
-interface DraftMapping {
-  id: string;
-  [field: string]: unknown;
+/** The mapping in JSON5, and the modules of its transform. */
+interface MappingDraft {
+  mapping: string;
+  files: Record<string, string> | undefined;
 }
 
 /** Long enough that a word is not tried letter by letter, short enough to feel at once. */
 const TYPING_MS = 60;
 
 /** Tries the work whenever it changes; an answer to an earlier state is not shown. */
-export function useTrial({ request, payload, error: unreadable, draft, code }: Work): TrialState {
+export function useTrial({ request, payload, error: unreadable, draft }: Work): TrialState {
   const [tried, setTried] = useState<TrialState>({});
   useEffect(() => {
     if (unreadable !== undefined) return undefined;
     const stop = new AbortController();
     const timer = setTimeout(() => {
-      const body = { ...request, payload, mapping: draft, code };
+      const body = { ...request, payload, ...draft };
       call("POST /api/try", {}, { body, stop: stop.signal }).then(
         // A request that is refused as such has not been tried.
         (trial) => setTried("log" in trial ? { trial } : { error: Object(trial).error }),
@@ -56,23 +49,8 @@ export function useTrial({ request, payload, error: unreadable, draft, code }: W
       clearTimeout(timer);
       stop.abort();
     };
-  }, [request, payload, unreadable, draft, code]);
+  }, [request, payload, unreadable, draft]);
   return tried;
-}
-
-/** Only what differs from the loaded mapping; null removes a field. A new one, or one with another id, is whole. */
-export function toDraft(
-  source: MappingSource,
-  { fields, others }: { fields: Record<string, string>; others: Record<string, unknown> },
-): DraftMapping {
-  const { id: given, ...own } = others;
-  const id = typeof given === "string" && given !== "" ? given : source.id;
-  const whole: Record<string, unknown> = { ...own, ...withoutBlank(fields) };
-  if (source.key === "" || id !== source.id) return { ...whole, id };
-  const loaded: Record<string, unknown> = source.fields;
-  const names = new Set([...Object.keys(loaded), ...Object.keys(whole)].filter((name) => name !== "id"));
-  const changed = [...names].filter((name) => JSON.stringify(whole[name]) !== JSON.stringify(loaded[name]));
-  return { id, ...Object.fromEntries(changed.map((name) => [name, whole[name] ?? null])) };
 }
 
 export function Result({ trial, error }: TrialState): JSX.Element {
@@ -136,20 +114,26 @@ function Action({ action }: { action: (Trial & { ok: true })["actions"][number] 
   );
 }
 
-/** The text at this place: the field of the mapping, or the transform's code. */
-export function findProblems(trial: Trial | undefined, name: string, { transform }: MappingSource): Problem[] {
+/** Those of a template, of the rest of the mapping (`mapping`), or of a module. */
+export function findProblems(trial: Trial | undefined, place: string): Problem[] {
   if (!trial || trial.ok) return [];
   const { problems = [], detail = "" } = trial;
-  if (name !== "transform") return problems.filter(({ key }) => key === `mapping.${name}` || key === name);
-  const file = transform?.file.split(/[\\/]/).at(-1) ?? "";
-  const inModule = problems.filter((problem) => problem.file?.endsWith(file) && problem.line !== undefined);
-  const place = new RegExp(`(?:^|[\\s/(])${RegExp.escape(file)}:(\\d+):(\\d+)`, "m").exec(detail);
-  if (!place) return inModule;
-  return [...inModule, { message: detail.split("\n")[0] ?? "", line: Number(place[1]), column: Number(place[2]) }];
+  if (/\.\w+$/.test(place)) {
+    const inModule = problems.filter(({ file, line }) => file?.endsWith(place) && line !== undefined);
+    const found = new RegExp(`(?:^|[\\s/(])${RegExp.escape(place)}:(\\d+):(\\d+)`, "m").exec(detail);
+    if (!found) return inModule;
+    return [...inModule, { message: detail.split("\n")[0] ?? "", line: Number(found[1]), column: Number(found[2]) }];
+  }
+  const fieldOf = (key = ""): string => key.replace(/^mapping\./, "").split(/[.[]/, 1)[0] ?? "";
+  const templates: readonly string[] = TEMPLATE_FIELDS;
+  if (place !== "mapping")
+    return problems.filter(({ key }) => fieldOf(key) === place).map(({ message }) => ({ message }));
+  const ofModules = /\.[cm]?[jt]s$/;
+  return problems.filter(({ key, file = "" }) => !templates.includes(fieldOf(key)) && !ofModules.test(file));
 }
 
 /** How the stored events of the last week would fare under the draft, beside what is loaded. */
-export function Comparison({ draft }: { draft: { mapping: object; code?: string } }): JSX.Element {
+export function Comparison({ draft }: { draft: MappingDraft }): JSX.Element {
   const [state, setState] = useState<{ diff?: Diff; error?: string; isBusy?: boolean }>({});
   const compare = (): void => {
     setState({ isBusy: true });

@@ -6,14 +6,14 @@ import {
   type CompletionResult,
 } from "@codemirror/autocomplete";
 import { defaultKeymap, history, historyKeymap, indentWithTab } from "@codemirror/commands";
-import { javascript } from "@codemirror/lang-javascript";
+import { javascript, javascriptLanguage } from "@codemirror/lang-javascript";
 import { codeFolding, foldGutter, foldKeymap, HighlightStyle, syntaxHighlighting } from "@codemirror/language";
 import { lintGutter, setDiagnostics } from "@codemirror/lint";
 import { EditorState, type Extension } from "@codemirror/state";
-import { Decoration, EditorView, keymap, MatchDecorator, placeholder, ViewPlugin } from "@codemirror/view";
+import { Decoration, EditorView, keymap, lineNumbers, MatchDecorator, placeholder, ViewPlugin } from "@codemirror/view";
 import { tags } from "@lezer/highlight";
 
-type Language = "template" | "typescript" | "text";
+type Language = "template" | "typescript" | "json5" | "text";
 
 /** A place in the text, from 1; without one, the whole text. */
 export interface Problem {
@@ -81,8 +81,15 @@ export function createEditor(host: HTMLElement, options: EditorOptions): Editor 
         ...(language === "typescript" ? [...foldKeymap, indentWithTab] : []),
       ]),
       autocompletion({ override: [(context) => complete(context, language, paths())], icons: false }),
-      language === "typescript"
-        ? [javascript({ typescript: true }), syntaxHighlighting(COLORS), lintGutter(), codeFolding(), foldGutter()]
+      language === "typescript" || language === "json5"
+        ? [
+            language === "json5" ? JSON5 : javascript({ typescript: true }),
+            syntaxHighlighting(COLORS),
+            lineNumbers(),
+            lintGutter(),
+            codeFolding(),
+            foldGutter(),
+          ]
         : [],
       language === "template" ? PLACEHOLDERS : [],
       hint === undefined ? [] : placeholder(hint),
@@ -95,6 +102,9 @@ export function createEditor(host: HTMLElement, options: EditorOptions): Editor 
   }
 }
 
+/** An object as an expression has the same words and colors. */
+const JSON5 = javascriptLanguage.configure({ top: "SingleExpression" });
+
 function complete(
   context: CompletionContext,
   language: Language,
@@ -102,15 +112,15 @@ function complete(
 ): CompletionResult | null {
   if (language === "text" || !isInCode(context, language)) return null;
   const word = context.matchBefore(/[\w$.[\]"'-]+/);
-  if (!word && !context.explicit && language === "typescript") return null;
+  if (!word && !context.explicit && language !== "template") return null;
   const scoped = language === "typescript" ? paths.map(toScriptName) : paths;
-  const options: Completion[] = [...scoped, ...KEYWORDS[language]];
+  const options: Completion[] = [...scoped, ...(language === "json5" ? [] : KEYWORDS[language])];
   return { from: word?.from ?? context.pos, options, validFor: /^[\w$.[\]"'-]*$/ };
 }
 
 /** In a template, only between braces. */
 function isInCode({ state, pos }: CompletionContext, language: Language): boolean {
-  if (language === "typescript") return true;
+  if (language !== "template") return true;
   const before = state.sliceDoc(Math.max(0, pos - 500), pos);
   return before.lastIndexOf("{{") > before.lastIndexOf("}}");
 }

@@ -1,19 +1,16 @@
 import type { JSX } from "preact";
-import { call, type MappingSource } from "../api-client.ts";
+import { call, type MappingsView } from "../api-client.ts";
 import { toLine } from "../parts/format.ts";
 import { Loading, Page, useCall, useLoad } from "../parts/load.tsx";
 import { goTo, route } from "../router.ts";
-import { createSource } from "./draft-trial.tsx";
-import { hookOf, type StartEvent } from "./fields.ts";
+import { createSource, hookOf, type StartEvent } from "./fields.ts";
 import { Workbench } from "./workbench.tsx";
 
-/** Edits a mapping on a payload, and shows what it makes of it as one types. Nothing is recorded or written. */
+/** Edits a mapping on a payload, and shows what it makes of it as one types. Nothing is recorded. */
 export function Playground({ mapping }: { mapping: string }): JSX.Element {
-  const loaded = useCall("GET /api/mappings", {}, 0);
-  const intro = <p class="quiet">Runs in the service’s own sandbox. Nothing is recorded, and no file is written.</p>;
   return (
-    <Page title="Playground" intro={intro} from={loaded}>
-      {({ mappings }) => (
+    <Page title={mapping === "" ? "New mapping" : "Playground"} from={useCall("GET /api/mappings", {}, 0)}>
+      {(loaded) => (
         <>
           <p class="facts">
             <label>
@@ -25,15 +22,19 @@ export function Playground({ mapping }: { mapping: string }): JSX.Element {
                 }
               >
                 <option value="">new mapping</option>
-                {mappings.map(({ id }) => (
+                {loaded.mappings.map(({ id }) => (
                   <option key={id} value={id}>
                     {toLine(id, 80)}
                   </option>
                 ))}
               </select>
             </label>
+            <span class="quiet">
+              It runs in the service’s own sandbox, and nothing is recorded. Types are your editor’s: the page checks
+              none.
+            </span>
           </p>
-          <LoadedWorkbench key={mapping} id={mapping} taken={mappings.map(({ id }) => id)} />
+          <LoadedWorkbench key={mapping} id={mapping} loaded={loaded} />
         </>
       )}
     </Page>
@@ -41,45 +42,34 @@ export function Playground({ mapping }: { mapping: string }): JSX.Element {
 }
 
 /** Loads what the work starts from: the mapping's source, and the event. */
-function LoadedWorkbench({ id, taken }: { id: string; taken: string[] }): JSX.Element {
+function LoadedWorkbench({ id, loaded }: { id: string; loaded: MappingsView }): JSX.Element {
   const { event = "", recording = "", request = "" } = route.value.query;
-  const loaded = useLoad(
+  const taken = loaded.mappings.map((mapping) => mapping.id);
+  const start = useLoad(
     `source ${id} ${event}${request}`,
     async () => {
-      const found =
+      const given =
         event === "" ? await findRecorded(recording, request) : await call("GET /api/events/:id", { id: event });
-      // An event that no mapping took, or one that is gone, begins a new one for its hook.
-      const known = id || (found?.mapping !== undefined && taken.includes(found.mapping) ? found.mapping : undefined);
-      const source =
-        known === undefined
-          ? createSource(found?.hook, taken)
-          : await call("GET /api/mappings/:id/source", { id: known });
-      return { source, event: found ?? (await findLatest(source)) };
+      const source = id === "" ? createSource(given?.hook, taken) : await call("GET /api/mappings/:id/source", { id });
+      const { events } = await call("GET /api/events", { hook: given?.hook ?? hookOf(source), limit: 20 });
+      // Without a sample, the newest event of the mapping is what one most likely has in mind.
+      const [latest] = id === "" || source.samples.length > 0 ? [] : events;
+      const first = given ?? (latest && (await call("GET /api/events/:id", { id: latest.id })));
+      return { source, event: first, events };
     },
     0,
   );
   return (
-    <Loading from={loaded}>
-      {(start) => <Workbench name={`${id} ${event}${request}`} source={start.source} event={start.event} />}
+    <Loading from={start}>
+      {(data) => <Workbench name={`${id} ${event}${request}`} {...data} saves={loaded.saves} reload={start.reload} />}
     </Loading>
   );
 }
 
 /** A request to a hook that no mapping takes. */
-async function findRecorded(
-  recording: string,
-  request: string,
-): Promise<(StartEvent & { mapping?: undefined }) | undefined> {
+async function findRecorded(recording: string, request: string): Promise<StartEvent | undefined> {
   if (recording === "") return undefined;
   const { hook, requests } = await call("GET /api/recordings/:id", { id: recording });
   const found = requests.find(({ id }) => id === request);
   return found && { hook, request: found.request };
-}
-
-/** Without a sample, the newest event of the mapping is what one most likely has in mind. */
-async function findLatest(source: MappingSource): Promise<StartEvent | undefined> {
-  const hook = hookOf(source);
-  if (source.samples.length > 0 || hook === undefined) return undefined;
-  const { events } = await call("GET /api/events", { hook, limit: 1 });
-  return events[0] && call("GET /api/events/:id", { id: events[0].id });
 }

@@ -1,45 +1,45 @@
 import type { ComponentChildren, JSX } from "preact";
-import { useMemo, useRef } from "preact/hooks";
+import { useMemo, useRef, useState } from "preact/hooks";
 import { TEMPLATE_FIELDS } from "../../../core/config/settings.ts";
-import type { MappingSource } from "../api-client.ts";
-import { Copy } from "../parts/controls.tsx";
-import { escapeHidden, formatMs, parseJson } from "../parts/format.ts";
+import { call, type EventView, type MappingSource } from "../api-client.ts";
+import { Copy, notifyOf } from "../parts/controls.tsx";
 import { type Draft, useDraft } from "../parts/draft.ts";
+import { escapeHidden, formatMs, parseJson, toLine, toWholeTime } from "../parts/format.ts";
 import { useWidget } from "../parts/load.tsx";
 import { Choices } from "../parts/table.tsx";
 import { listSuggestions } from "../parts/tree.tsx";
 import { route, setQuery } from "../router.ts";
+import { Comparison, findProblems, Result, useTrial } from "./draft-trial.tsx";
 import type { EditorOptions, Problem } from "./editor.ts";
-import { Comparison, findProblems, Result, toDraft, useTrial } from "./draft-trial.tsx";
 import {
-  type StartEvent,
-  toRequest,
-  parseObject,
+  type EditedMapping,
+  FIELD_NAMES,
   parseTexts,
-  withoutBlank,
-  otherFieldsOf,
-  textFieldsOf,
+  type StartEvent,
+  toEdited,
+  toMappingText,
+  toRequest,
 } from "./fields.ts";
 
 interface WorkbenchProps {
   /** Names the mapping and the event, for the drafts. */
   name: string;
   source: MappingSource;
-  event?: StartEvent;
+  event: StartEvent | undefined;
+  /** The newest of its hook. */
+  events: readonly EventView[];
+  /** The page may write files. */
+  saves: boolean;
+  reload(): void;
 }
 
-export function Workbench({ name, source, event }: WorkbenchProps): JSX.Element {
+export function Workbench({ name, source, event, events, saves, reload }: WorkbenchProps): JSX.Element {
   const { sample = event ? "" : (source.samples[0]?.name ?? ""), view: given } = route.value.query;
   const view = given === "week" ? given : "";
   const posted = useDraft(`${name} ${sample}`, () => toRequest(source, event, sample));
-  const written = useDraft(name, () => ({
-    fields: textFieldsOf(source),
-    others: JSON.stringify(otherFieldsOf(source), undefined, 2),
-    code: source.transform?.code,
-  }));
-  const { fields, others, code } = written.work;
-  const setField = (field: string, text: string): void =>
-    written.change({ ...written.work, fields: { ...fields, [field]: text } });
+  const written = useDraft(name, () => toEdited(source));
+  const { fields, others, files } = written.work;
+  const change = (changed: Partial<EditedMapping>): void => written.change({ ...written.work, ...changed });
   const payload = useMemo(() => parseJson(posted.work.payload), [posted.work.payload]);
   const headers = useMemo(() => parseTexts(posted.work.headers), [posted.work.headers]);
   const query = useMemo(() => parseTexts(posted.work.query), [posted.work.query]);
@@ -47,12 +47,21 @@ export function Workbench({ name, source, event }: WorkbenchProps): JSX.Element 
     () => ({ hook: posted.work.hook, headers: headers.value, query: query.value }),
     [posted.work.hook, headers, query],
   );
-  const parsed = useMemo(() => parseObject(others), [others]);
-  const draft = useMemo(() => toDraft(source, { fields, others: parsed.value }), [fields, parsed]);
-  const error = payload.error ?? headers.error ?? query.error ?? parsed.error;
-  const tried = useTrial({ request, payload: payload.value, error, draft, code });
+  const draft = useMemo(
+    () => ({ mapping: toMappingText(written.work), files: Object.keys(files).length > 0 ? files : undefined }),
+    [written.work],
+  );
+  const error = payload.error ?? headers.error ?? query.error;
+  const tried = useTrial({ request, payload: payload.value, error, draft });
   const paths = useMemo(() => listSuggestions(payload.value, request), [payload.value, request]);
-  const problemsOf = (field: string): Problem[] => findProblems(tried.trial, field, source);
+  const problemsOf = (place: string): Problem[] => findProblems(tried.trial, place);
+  const begin = (): void => {
+    const body = { name: source.id.replaceAll(/[^\w-]/g, "-"), payload: payload.value };
+    const work = call("POST /api/transforms", {}, { body });
+    void notifyOf(work, undefined, "No transform was begun").then(
+      (begun) => begun && change({ files: begun.files, fields: {} }),
+    );
+  };
   return (
     <div class="playground">
       <div>
@@ -61,23 +70,11 @@ export function Workbench({ name, source, event }: WorkbenchProps): JSX.Element 
           label="Payload"
           origin={posted.origin}
           text={posted.work.payload}
+          language="json5"
           problems={toProblems(payload.error)}
           onChange={(text) => posted.change({ ...posted.work, payload: text })}
         >
-          {(source.samples.length > 0 || event) && (
-            <select
-              aria-label="Sample"
-              value={sample}
-              onChange={(changed) => setQuery({ sample: changed.currentTarget.value })}
-            >
-              {event && <option value="">from the event</option>}
-              {source.samples.map((each) => (
-                <option key={each.name} value={each.name}>
-                  sample {each.name}
-                </option>
-              ))}
-            </select>
-          )}
+          <Starts source={source} hasEvent={event !== undefined} events={events} sample={sample} />
         </EditedField>
         <details class="field">
           <summary>
@@ -101,17 +98,18 @@ export function Workbench({ name, source, event }: WorkbenchProps): JSX.Element 
             />
           ))}
         </details>
-        {code !== undefined && (
-          <EditedField
-            title={`transform: ${source.transform?.file.split(/[\\/]/).at(-1) ?? ""}`}
-            label="transform"
+        {Object.keys(files).length > 0 ? (
+          <Modules
+            files={files}
             origin={written.origin}
-            language="typescript"
-            text={code}
             paths={() => paths}
-            problems={problemsOf("transform")}
-            onChange={(text) => written.change({ ...written.work, code: text })}
+            problemsOf={problemsOf}
+            onChange={(file, text) => change({ files: { ...files, [file]: text } })}
           />
+        ) : (
+          <p class="actions">
+            Made by a template. <button onClick={begin}>Begin a transform in TypeScript</button>
+          </p>
         )}
         {Object.entries(fields).map(([field, text]) => (
           <EditedField
@@ -123,22 +121,30 @@ export function Workbench({ name, source, event }: WorkbenchProps): JSX.Element 
             hint={`${field} is not set`}
             paths={() => paths}
             problems={problemsOf(field)}
-            onChange={(changed) => setField(field, changed)}
+            onChange={(changed) => change({ fields: { ...fields, [field]: changed } })}
           />
         ))}
-        <AddField fields={fields} onAdd={(field) => setField(field, "")} />
+        <select
+          aria-label="Add a field"
+          value=""
+          onChange={({ currentTarget }) => change({ fields: { ...fields, [currentTarget.value]: "" } })}
+        >
+          <option value="">Add a field</option>
+          {TEMPLATE_FIELDS.filter((field) => fields[field] === undefined).map((field) => (
+            <option key={field}>{field}</option>
+          ))}
+        </select>
         <EditedField
-          title="All other fields: id, match, and the rest"
+          title="All other fields, as JSON5: id, match, and the rest"
           label="other fields"
           origin={written.origin}
+          language="json5"
           text={others}
-          problems={[
-            ...toProblems(parsed.error),
-            ...Object.keys(parsed.value).flatMap((field) => problemsOf(field).map(({ message }) => ({ message }))),
-          ]}
-          onChange={(text) => written.change({ ...written.work, others: text })}
+          paths={() => FIELD_NAMES.map((label) => ({ label }))}
+          problems={problemsOf("mapping")}
+          onChange={(text) => change({ others: text })}
         />
-        <CopyToFile source={source} mapping={{ ...parsed.value, ...withoutBlank(fields) }} code={code} />
+        <ToFile source={source} work={written} saves={saves} reload={reload} />
       </div>
       <div class="result" aria-live="polite">
         <Choices
@@ -150,9 +156,36 @@ export function Workbench({ name, source, event }: WorkbenchProps): JSX.Element 
         >
           {view === "" && tried.trial && <span class="quiet">{formatMs(tried.trial.durationMs)} in the service</span>}
         </Choices>
-        {view === "week" ? <Comparison draft={{ mapping: draft, code }} /> : <Result {...tried} />}
+        {view === "week" ? <Comparison draft={draft} /> : <Result {...tried} />}
       </div>
     </div>
+  );
+}
+
+interface StartsProps extends Pick<WorkbenchProps, "source" | "events"> {
+  hasEvent: boolean;
+  sample: string;
+}
+
+/** What the payload starts from: the event, a sample, or another event of the hook. */
+function Starts({ source: { samples }, hasEvent, events, sample }: StartsProps): JSX.Element | null {
+  if (samples.length + events.length === 0) return null;
+  const choose = (value: string): void =>
+    setQuery(value.startsWith("event ") ? { event: value.slice(6), sample: undefined } : { sample: value });
+  return (
+    <select aria-label="Sample" value={sample} onChange={({ currentTarget }) => choose(currentTarget.value)}>
+      {hasEvent && <option value="">from the event</option>}
+      {samples.map(({ name }) => (
+        <option key={name} value={name}>
+          sample {name}
+        </option>
+      ))}
+      {events.map(({ id, receivedAt, subject, outcome }) => (
+        <option key={id} value={`event ${id}`}>
+          event {toLine(`${toWholeTime(receivedAt)}: ${subject ?? outcome}`, 100)}
+        </option>
+      ))}
+    </select>
   );
 }
 
@@ -172,42 +205,90 @@ function Unsaved({ drafts }: { drafts: Draft<unknown>[] }): JSX.Element | null {
 
 const toProblems = (message: string | undefined): Problem[] => (message === undefined ? [] : [{ message }]);
 
-function AddField({ fields, onAdd }: { fields: Record<string, string>; onAdd(name: string): void }): JSX.Element {
+interface ModulesProps extends Pick<EditorOptions, "paths"> {
+  files: Record<string, string>;
+  origin: string;
+  problemsOf(file: string): Problem[];
+  onChange(file: string, text: string): void;
+}
+
+/** The module of the transform, and a tab for each that it imports. */
+function Modules({ files, origin, problemsOf, onChange, paths }: ModulesProps): JSX.Element {
+  const names = Object.keys(files);
+  const [chosen, choose] = useState(names[0] ?? "");
+  const file = names.includes(chosen) ? chosen : (names[0] ?? "");
   return (
-    <select aria-label="Add a field" value="" onChange={(event) => onAdd(event.currentTarget.value)}>
-      <option value="">Add a field</option>
-      {TEMPLATE_FIELDS.filter((name) => fields[name] === undefined).map((name) => (
-        <option key={name}>{name}</option>
-      ))}
-    </select>
+    <EditedField
+      title="Transform"
+      label="transform"
+      origin={`${origin} ${file}`}
+      language="typescript"
+      text={files[file] ?? ""}
+      paths={paths}
+      problems={problemsOf(file)}
+      onChange={(text) => onChange(file, text)}
+    >
+      <p class="choices" role="group" aria-label="Module">
+        {names.map((name) => (
+          <button key={name} aria-pressed={name === file} onClick={() => choose(name)}>
+            {toLine(name, 60)}
+            {problemsOf(name).length > 0 && <span class="bad"> ●</span>}
+          </button>
+        ))}
+      </p>
+    </EditedField>
   );
 }
 
-interface CopyToFileProps {
-  source: MappingSource;
-  mapping: object;
-  code?: string;
+interface ToFileProps extends Pick<WorkbenchProps, "source" | "saves" | "reload"> {
+  work: Draft<EditedMapping>;
 }
 
-/** The text for the file: the page never writes it itself. */
-function CopyToFile({ source, mapping: written, code }: CopyToFileProps): JSX.Element {
-  const { file, key, transform, preset } = source;
-  const mapping = JSON.stringify(written, undefined, 2);
+/** *Save* writes the mapping where it stands, under `dev`. Elsewhere, and for a preset, its text is copied. */
+function ToFile({ source, work, saves, reload }: ToFileProps): JSX.Element {
+  const { id, file, key, transform, preset, fields } = source;
+  const text = toMappingText(work.work, "\n  ");
+  const { files } = work.work;
+  const save = (): void => {
+    const body = {
+      mapping: text,
+      ...(key !== "" && { expected: { ...fields, id } }),
+      files: Object.fromEntries(
+        Object.entries(files).map(([name, code]) => [name, { text: code, expected: transform?.files[name] ?? null }]),
+      ),
+    };
+    void notifyOf(
+      call("PUT /api/mappings", {}, { body }),
+      ({ written }) => (written.length === 0 ? "Nothing to save." : `Saved: ${written.join(", ")}`),
+      "Not saved",
+    ).then((saved) => {
+      if (!saved) return;
+      work.discard();
+      reload();
+    });
+  };
   return (
     <div class="panel">
-      <h3>Copy to file</h3>
-      <p>
-        <Copy text={mapping} label="Copy mapping" />{" "}
-        <span class="quiet">{file === undefined ? "into hooks.mappings" : `${file} › ${key}`}</span>
+      <p class="actions">
+        {saves && preset === undefined && (
+          <button class="main" onClick={save}>
+            Save
+          </button>
+        )}
+        <Copy text={text} label="Copy mapping" />
+        {Object.entries(files).map(([name, code]) => (
+          <Copy key={name} text={code} label={`Copy ${name}`} />
+        ))}
       </p>
-      {transform && code !== undefined && (
-        <p>
-          <Copy text={code} label="Copy transform" /> <span class="quiet">{transform.file}</span>
-        </p>
-      )}
+      <p class="quiet">{file === undefined ? "It goes into hooks.mappings." : `${file} › ${key}`}</p>
       {preset !== undefined && (
         <p class="quiet">
           It belongs to the preset {preset}. To change it: <code>npx hookline presets copy {preset}</code>
+        </p>
+      )}
+      {!saves && preset === undefined && (
+        <p class="quiet">
+          <code>npx hookline dev</code> on this machine saves from here.
         </p>
       )}
     </div>

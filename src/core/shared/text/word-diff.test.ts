@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import * as fc from "../../../../test/support/property.ts";
-import { diffWords } from "./words.ts";
+import { diffWords } from "./word-diff.ts";
 
 test("the words that differ are marked, and nothing else", () => {
   expect(diffWords("Alert DiskFull is high", "Alert DiskFull was very high")).toEqual([
