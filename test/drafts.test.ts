@@ -6,7 +6,7 @@ import { GATEWAY_TOKEN, type Service, startService } from "./support/service.ts"
 
 let service: Service;
 const payload = { n: 7, name: "x" };
-const draft = (fields: object, code?: string) => trial({ hook: "t", payload, mapping: { id: "one", ...fields }, code });
+const draft = (fields: object) => trial({ hook: "t", payload, mapping: { id: "one", ...fields } });
 
 beforeEach(async () => {
   const transform = { module: "double.ts", secrets: { KEY: "secret-of-the-transform" } };
@@ -33,7 +33,11 @@ test("starts from the source of a mapping, without its secrets", async () => {
     file: path.join(service.folder, "webhooks.json5"),
     key: "hooks.mappings[1]",
     fields: { id: "two", match: { path: "u" } },
-    transform: { file: path.join(service.folder, "transforms/double.ts"), code: expect.stringContaining("twice(") },
+    transform: {
+      module: "double.ts",
+      file: path.join(service.folder, "transforms/double.ts"),
+      files: { "double.ts": expect.stringContaining("twice("), "lib.ts": expect.stringContaining("export") },
+    },
     samples: [{ name: "one", payload: { n: 1 }, headers: { "x-a": "b" } }],
   });
 });
@@ -117,7 +121,9 @@ test("runs the code instead of the module's, with its imports, and says where it
       hook: "u",
       payload,
       mapping: { id: "two" },
-      code: `import { twice } from "./lib.ts";\nexport default ({ payload, secrets }) => {\n${body}\n};`,
+      files: {
+        "double.ts": `import { twice } from "./lib.ts";\nexport default ({ payload, secrets }) => {\n${body}\n};`,
+      },
     });
   const tried = await code("console.log(payload.n); return { message: `draft ${twice(payload.n)}` };");
   expect(tried.body).toMatchObject({ actions: [{ message: "draft 14" }], log: [{ text: "7" }] });
@@ -133,7 +139,7 @@ test("runs the code instead of the module's, with its imports, and says where it
 
 test("gives code that was sent placeholders of the transform's secrets, in a trial and in a comparison", async () => {
   const code = "export default ({ secrets }) => ({ message: JSON.stringify(secrets) });";
-  const change = { mapping: { id: "two" }, code };
+  const change = { mapping: { id: "two" }, files: { "double.ts": code } };
   const tried = await trial({ hook: "u", payload, ...change });
   expect(tried.body).toMatchObject({ actions: [{ message: '{"KEY":"placeholder-of-KEY"}' }] });
   await service.post("u", payload);
@@ -155,8 +161,42 @@ test("does not tell whether a file exists, or what it holds", async () => {
   expect((await draft({ schema: "schema.json" })).body).toMatchObject({ code: "invalid_payload" });
 });
 
+test("of modules that are in no file, each with what it imports", async () => {
+  const files = {
+    "begun.ts":
+      'import { shout } from "./begun/loud.ts";\nimport { twice } from "./lib.ts";\nexport default ({ payload }) => ({ message: shout(twice(payload.n)) });',
+    "begun/loud.ts": "export const shout = (n: number) => `${n}!`;",
+  };
+  const mapping = "{ id: 'begun', // new\n match: { path: 'begun' } }";
+  const tried = await trial({ hook: "begun", payload, mapping, files });
+  expect(tried.body).toMatchObject({ ok: true, mapping: "begun", actions: [{ message: "14!" }] });
+  // One that is there is replaced, also where another imports it.
+  const twice = "export const twice = (n: number) => n * 200;";
+  const both = await trial({ hook: "u", payload, mapping: { id: "two" }, files: { "lib.ts": twice } });
+  expect(both.body).toMatchObject({ actions: [{ message: "1400" }] });
+  const outside = await trial({
+    hook: "begun",
+    payload,
+    mapping,
+    files: { "../out.ts": "export default () => null;" },
+  });
+  expect(outside.body).toMatchObject({ ok: false, code: "invalid_mapping" });
+  expect(await service.try("u", payload)).toMatchObject({ actions: [{ message: "14" }] });
+});
+
+test("as a text is the whole mapping, and its problems have their places", async () => {
+  const ofText = async (text: string) => (await trial({ hook: "t", payload, mapping: text })).body;
+  expect(await ofText("{ id: 'one', match: { path: 't' }, messageTemplate: 'text {{n}}' }")).toMatchObject({
+    actions: [{ message: "text 7" }],
+  });
+  expect(await ofText("{ id: 'one',\n  match: { path: 't' } }")).toMatchObject({ code: "empty_message" });
+  expect((await ofText("{ id: 'one',\n  color: 'red' }")).problems).toMatchObject([{ key: "color", line: 2 }]);
+  expect((await ofText("{ id: 'one',\n  match: }")).problems).toMatchObject([{ line: 2 }]);
+  expect((await ofText("{ match: {} }")).problems).toMatchObject([{ key: "id" }]);
+});
+
 test("stays in the sandbox", async () => {
-  const code = (text: string) => trial({ hook: "u", payload, mapping: { id: "two" }, code: text });
+  const code = (text: string) => trial({ hook: "u", payload, mapping: { id: "two" }, files: { "double.ts": text } });
   expect((await code('import "node:fs"; export default () => null;')).body.problems).toMatchObject([
     { message: expect.stringContaining("part of Node") },
   ]);
