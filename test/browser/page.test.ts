@@ -13,9 +13,10 @@ const CODE = `export default ({ payload }) => {
   return payload.job === "skip" ? null : { message: "The job " + payload.job + " failed" };
 };
 `;
-const SCREENS = "playground mappings sessions sessions/main runs deliveries dead-letters refused mailboxes spend".split(
-  " ",
-);
+const SCREENS =
+  "activity activity?show=turns activity?show=messages activity?show=recordings mappings mappings/new mappings/builds/edit sessions sessions/main spend system more".split(
+    " ",
+  );
 
 let service: Service;
 let browser: TestBrowser;
@@ -68,6 +69,7 @@ test("a wrong token is refused in words, and the right one signs in", async () =
 
 test("every request is a line that ends in what happened, also refused ones, and can be filtered", async () => {
   const { page } = tab;
+  await tab.go("activity");
   const refused = { authorization: "Bearer wrong" };
   await service.post("ci", { job: "lint" });
   await service.post("ci", { job: "skip" });
@@ -77,28 +79,28 @@ test("every request is a line that ends in what happened, also refused ones, and
   await service.post("alerts", { name: "x" }, refused);
   const lines = page.locator(".scroller li");
   const show = async (): Promise<string[]> =>
-    (await lines.allInnerTexts()).map((text) => text.replaceAll(/\s+/g, " ").slice(13));
+    (await lines.allInnerTexts()).map((text) => text.replaceAll(/\s+/g, " ").replace(/ [\d:.]{12}$/, ""));
   await expect
     .poll(show)
     .toEqual([
-      expect.stringMatching(/^refused alerts The token is wrong/),
-      "refused wake 400: Invalid payload: text is required.",
-      expect.stringMatching(/^done alerts Alert DiskFull turn [\d.]+ m?s/),
-      expect.stringMatching(/^failed ci builds 500: (?:Error: )?the payload has no job/),
-      "skipped ci builds the transform gave no action",
-      expect.stringMatching(/^done ci builds The job lint failed turn [\d.]+ m?s/),
+      expect.stringMatching(/^alerts refused The token is wrong/),
+      "wake refused 400: Invalid payload: text is required.",
+      expect.stringMatching(/^Alert DiskFull done alerts turn [\d.]+ m?s/),
+      expect.stringMatching(/^ci builds failed 500: (?:Error: )?the payload has no job/),
+      "ci builds skipped the transform gave no action",
+      expect.stringMatching(/^The job lint failed done ci builds turn [\d.]+ m?s/),
     ]);
   await page.getByLabel("status").selectOption("skipped");
-  await expect.poll(show).toEqual([expect.stringMatching(/^skipped/)]);
+  await expect.poll(show).toEqual([expect.stringMatching(/^ci builds skipped/)]);
   expect(page.url()).toContain("status=skipped");
   await page.getByRole("button", { name: "Clear" }).click();
   await page.getByLabel("Search requests").fill("text is required");
-  await expect.poll(show).toEqual([expect.stringMatching(/^refused wake/)]);
+  await expect.poll(show).toEqual([expect.stringMatching(/^wake refused/)]);
   await page.reload();
-  await expect.poll(show).toEqual([expect.stringMatching(/^refused wake/)]);
+  await expect.poll(show).toEqual([expect.stringMatching(/^wake refused/)]);
   // What only the payload says, the service finds.
   await page.getByLabel("Search requests").fill("dISKfULL");
-  await expect.poll(show).toEqual([expect.stringMatching(/^done alerts/)]);
+  await expect.poll(show).toEqual([expect.stringMatching(/^Alert DiskFull done/)]);
   await page.getByLabel("Search requests").fill("nothing has this text");
   await page.getByText("No request matches this filter.").waitFor();
   expect(await tab.findBarriers()).toEqual([]);
@@ -111,7 +113,7 @@ test("tabs share one stream, and another one takes it over", async () => {
   const second = await page.context().newPage();
   const streams: string[] = [];
   second.on("request", (request) => void (request.url().includes("/api/stream") && streams.push(request.url())));
-  await second.goto(service.url);
+  await second.goto(`${service.url}/#/activity`);
   await second.getByRole("status").getByText("live").waitFor();
   const lines = second.locator(".scroller li");
   await service.post("alerts", { name: "for both" });
@@ -198,7 +200,7 @@ test("a long number is shown, edited and saved as it came, and Raw shows the bod
 test("the playground tries what one types in the sandbox, and shows where it fails", async () => {
   const { page } = tab;
   const recorded = (await service.api("/api/events?limit=1000")).events.length;
-  await tab.go("playground?mapping=alerts");
+  await tab.go("mappings/alerts/edit");
   const result = page.locator(".result");
   /** As a person: Chromium itself adds styles when text replaces several lines. */
   const write = async (name: string, text: string): Promise<void> => {
@@ -227,7 +229,7 @@ test("the playground tries what one types in the sandbox, and shows where it fai
   await result.getByText("invalid_mapping").waitFor();
   await page.locator(".field .problem").waitFor();
 
-  await tab.go("playground?mapping=builds");
+  await tab.go("mappings/builds/edit");
   const code = page.getByRole("textbox", { name: "transform" });
   await code.waitFor();
   await write("Payload", '{"job":"lint"}');
@@ -256,7 +258,7 @@ test("a draft stays: after Escape and a key, on another screen, and when the sig
   });
   const template = page.getByRole("textbox", { name: "messageTemplate" });
   const draft = page.locator(".result").getByText("Draft g about x");
-  await tab.go("playground?mapping=alerts");
+  await tab.go("mappings/alerts/edit");
   await template.waitFor();
   await page.getByRole("textbox", { name: "Payload" }).press("ControlOrMeta+a");
   await page.keyboard.insertText('{"name":"x"}');
@@ -267,9 +269,9 @@ test("a draft stays: after Escape and a key, on another screen, and when the sig
   await page.keyboard.press("g");
   await draft.waitFor();
 
-  await tab.go("runs");
-  await page.getByRole("heading", { name: "Runs" }).waitFor();
-  await tab.go("playground?mapping=alerts");
+  await tab.go("spend");
+  await page.getByRole("heading", { name: "Spend" }).waitFor();
+  await tab.go("mappings/alerts/edit");
   await draft.waitFor();
   await page.close({ runBeforeUnload: true });
   await expect.poll(() => dialogs).toEqual(["beforeunload"]);
@@ -318,39 +320,40 @@ test("an event that no mapping took opens in the playground as a new mapping for
   expect(tab.problems).toEqual([]);
 });
 
-test("dead letters are retried and dropped, many at once", async () => {
+test("what failed is retried and dropped together, and what is pressed can be undone", async () => {
   const { page } = tab;
   for (const name of ["a", "b", "c"]) await service.settled((await service.post("broken", { name })).body.eventId);
-  await tab.go("dead-letters");
-  const list = page.getByRole("table", { name: "Dead letters" });
-  const rows = list.getByRole("row");
-  await expect.poll(() => rows.count()).toBe(4);
-  const chosen = page.locator(".actions").filter({ has: page.getByRole("button", { name: /^Retry/ }) });
-  await list.getByRole("checkbox").nth(1).check();
-  await chosen.getByRole("button", { name: "Drop 1" }).click();
-  await page.getByRole("button", { name: "Undo" }).click();
-  await page.getByText("Nothing was changed.").waitFor();
-  expect((await service.api("/api/dead-letters")).deadLetters).toHaveLength(3);
-  await chosen.getByRole("button", { name: "Drop 1" }).click();
-  // What can still be undone happens on leaving.
-  await page.reload();
-  await expect.poll(() => rows.count()).toBe(3);
-  await page.getByLabel("Select all").check();
+  const letters = async (): Promise<number> => (await service.api("/api/dead-letters")).deadLetters.length;
+  await tab.go("");
+  await page.getByRole("link", { name: /^3 turns of broken/ }).click();
+  const card = page.locator("article");
+  await card.getByRole("button", { name: /^Drop 3/ }).click();
+  await card.getByRole("button", { name: /^Undo/ }).click();
+  expect(await letters()).toBe(3);
   expect(await tab.findBarriers()).toEqual([]);
-  await chosen.getByRole("button", { name: "Retry 2" }).click();
-  await page.getByRole("dialog").getByRole("button", { name: "Retry 2" }).click();
-  await page.getByText("2 will run again.").waitFor();
-  // They fail again.
-  await expect.poll(async () => (await service.api("/api/dead-letters")).deadLetters.length).toBe(2);
-  const runs: { attempts: number }[] = (await service.api("/api/runs?state=canceled")).runs;
-  expect(runs.length).toBe(1);
+  const ends = async (): Promise<string[]> =>
+    (await service.api("/api/runs?state=failed")).runs.map(({ finishedAt }: { finishedAt: string }) => finishedAt);
+  const before = await ends();
+  // What can still be undone happens on leaving.
+  await card.getByRole("button", { name: /^Retry 3/ }).click();
+  await page.reload();
+  await expect.poll(async () => (await ends()).filter((end) => !before.includes(end)).length).toBe(3);
   // On the event itself.
-  await page.getByRole("link", { name: "broken" }).first().click();
+  await tab.go("activity?show=turns&status=failed");
+  await page
+    .getByRole("link", { name: /^broken/ })
+    .first()
+    .click();
   await page.locator(".timeline .detail").waitFor();
   const summaries = page.locator(".timeline .boundary");
-  const before = await summaries.count();
+  const count = await summaries.count();
   await page.getByRole("button", { name: "Retry" }).click();
-  await expect.poll(() => summaries.count()).toBe(before + 1);
+  await expect.poll(() => summaries.count()).toBe(count + 1);
+  await tab.go("");
+  await page.getByRole("link", { name: /^3 turns of broken/ }).click();
+  await card.getByRole("button", { name: /^Drop 3/ }).dblclick();
+  await expect.poll(letters, { timeout: 15_000 }).toBe(0);
+  await card.getByText("over", { exact: true }).waitFor();
   expect(tab.problems).toEqual([]);
 });
 
@@ -373,7 +376,7 @@ test("a hostile payload is text, and does not slow the page down", async () => {
     expect(text).toContain(String.raw`\u{202e}gnp.exe\u{7}`);
     expect(await page.locator("body").innerText()).not.toContain("\u202e");
   }
-  await tab.go("");
+  await tab.go("activity");
   await page.locator(".scroller li").first().waitFor();
   expect(await page.evaluate("globalThis.pwned")).toBeUndefined();
   expect(tab.problems).toEqual([]);
@@ -447,14 +450,15 @@ test("a service that has stopped does not look like an empty one", async () => {
   await page.getByLabel("Gateway token").fill(GATEWAY_TOKEN);
   await page.getByRole("button", { name: "Sign in" }).click();
   await stopping.post("wake", { text: "x" });
+  await go("activity");
   await page.locator(".scroller li").waitFor();
   await page.route("**/api/runs*", (route) => route.abort());
   await go("runs");
   await page.locator("main").getByText("The service does not answer.").waitFor();
   await page.unroute("**/api/runs*");
   await page.getByRole("button", { name: "Try again" }).click();
-  await page.getByRole("table", { name: "Runs" }).or(page.getByText("No run matches this filter.")).waitFor();
-  await go("");
+  await page.getByText("No turn matches this filter.").waitFor();
+  await go("activity");
 
   const { port } = new URL(stopping.url);
   await stopping.hookline.close();
@@ -462,17 +466,18 @@ test("a service that has stopped does not look like an empty one", async () => {
   await banner.waitFor();
   expect(await page.locator(".scroller li").count()).toBe(1);
 
-  await go("?text=other");
+  await go("activity?text=other");
   await page.locator(".scroller").getByText("The service does not answer.").waitFor();
   expect(await page.locator("main").innerText()).not.toContain("No request matches");
   await go("sessions");
   await page.locator("main").getByText("The service does not answer.").waitFor();
   await go("");
-  await expect.poll(() => page.locator(".counts").innerText()).not.toContain("0");
+  await page.locator("main").getByText("The service does not answer.").first().waitFor();
+  expect(await page.locator("main").innerText()).not.toContain("Nothing waits");
 
   const again = await openService(stopping.folder, { port: Number(port) });
   await banner.waitFor({ state: "detached" });
-  await go("");
+  await go("activity");
   await again.post("wake", { text: "after the stop" });
   await expect.poll(() => page.locator(".scroller li").count()).toBe(2);
   expect(problems.filter((problem) => !/ERR_(?:CONNECTION_(?:REFUSED|RESET)|FAILED)|503/.test(problem))).toEqual([]);
@@ -482,8 +487,14 @@ test("a service that has stopped does not look like an empty one", async () => {
 
 test("signing out ends it", async () => {
   const { page } = tab;
+  await page.setViewportSize({ width: 1280, height: 800 });
+  const other = await page.context().newPage();
+  await other.goto(service.url);
   await page.getByRole("button", { name: "Sign out" }).click();
   await page.getByLabel("Gateway token").waitFor();
+  // In all tabs, which say why.
+  await other.getByText("You have signed out.").waitFor();
+  await other.close();
   await page.reload();
   await page.getByLabel("Gateway token").waitFor();
   expect(tab.problems).toEqual([]);

@@ -169,17 +169,20 @@ interface LineProps {
 
 function Line({ row, top, place, count }: LineProps): JSX.Element {
   const { id, at, hook, mapping, event, subject, status, refusal, replayOf, outcome, durationMs } = row;
+  const what = (
+    <>
+      {replayOf && <span class="quiet">replay </span>}
+      <b>{toLine(hook, 60) || "no hook"}</b>
+      {mapping !== undefined && mapping !== hook && <span class="quiet"> {toLine(mapping, 60)}</span>}
+      {event !== undefined && <span> {toLine(event, 80)}</span>}
+    </>
+  );
   return (
     <li style={{ transform: `translateY(${top}px)` }} aria-setsize={count} aria-posinset={place}>
       <a data-row={id} data-event={refusal ? undefined : id} href={hrefTo(["events", id])}>
-        <span class="subject">{toLine(subject ?? event ?? (hook || "no hook"), 200)}</span>
+        <span class="subject">{subject === undefined ? what : toLine(subject, 200)}</span>
         <State state={status} />
-        <span class="what">
-          {replayOf && <span class="quiet">replay </span>}
-          <b>{toLine(hook, 60) || "no hook"}</b>
-          {mapping !== undefined && mapping !== hook && <span class="quiet"> {toLine(mapping, 60)}</span>}
-          {event !== undefined && <span> {toLine(event, 80)}</span>}
-        </span>
+        <span class="what">{subject !== undefined && what}</span>
         <span class={`outcome ${isPlain(status) ? "" : toneOf(status)}`}>
           {toLine(outcomeBeside(status, outcome), 200)}
         </span>
