@@ -457,7 +457,10 @@ test("a service that has stopped does not look like an empty one", async () => {
   await page.locator("main").getByText("The service does not answer.").waitFor();
   await page.unroute("**/api/runs*");
   await page.getByRole("button", { name: "Try again" }).click();
-  await page.getByText("No turn matches this filter.").waitFor();
+  await page
+    .getByText("No turn matches this filter.")
+    .or(page.getByRole("table", { name: "Turns" }))
+    .waitFor();
   await go("activity");
 
   const { port } = new URL(stopping.url);
