@@ -6,7 +6,8 @@ import type { BuildError, CommonOptions } from "./esbuild.ts";
 import { packSharedText, packText } from "./packed-text.ts";
 import { findUsedFiles, type PackageList, type Stub, writeList } from "./package-stubs.ts";
 import { PACKAGES } from "./sandbox/protocol.ts";
-import { isInside, type SourceBoundary } from "./source-boundary.ts";
+import type { SourceBoundary } from "./source-boundary.ts";
+import { isInside } from "../shared/system/files.ts";
 
 /** A module to bundle with everything that it imports. */
 export interface BundleRequest extends BuildEntry {

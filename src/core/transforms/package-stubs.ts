@@ -1,9 +1,9 @@
 import { hash } from "node:crypto";
 import path from "node:path";
-import { isInstalled } from "../shared/system/files.ts";
+import { isInside, isInstalled } from "../shared/system/files.ts";
 import { type ModuleKind, readModuleKind } from "./esbuild.ts";
 import { PACKAGES } from "./sandbox/protocol.ts";
-import { isCode, isInside, toLoader } from "./source-boundary.ts";
+import { isCode, toLoader } from "./source-boundary.ts";
 
 // A module and its packages are built apart: the packages are the same in many modules, and after most saves. A build of
 // modules has a stub in place of each file of a package that they import, which is a module of the same kind. The code that
