@@ -30,7 +30,7 @@ export const SAVE_SCHEMA = {
   },
 } as const;
 
-/** What the page may write, under `webhooks dev` on a loopback address. */
+/** The writes of the page, under `webhooks dev` on a loopback address. */
 export interface Saving {
   isOn(): boolean;
   /** Throws a `HookError` if anything has changed on disk meanwhile. Gives the absolute paths of what was written. */

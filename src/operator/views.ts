@@ -173,7 +173,7 @@ type RecordedView = Omit<View<RecordedRequest>, "request"> & { request: RequestV
 
 export type RunView = Omit<View<Run>, "state" | "action" | "steps" | "failedAttempts"> & {
   state: TurnWord;
-  /** What its event is about, in lists. */
+  /** The subject of its event, in lists. */
   subject?: string;
   /** The open question that holds it. */
   approvalId?: string;

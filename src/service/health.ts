@@ -11,7 +11,7 @@ import { HEALTH, type HealthNote } from "../operator/inbox/health-items.ts";
 export interface Health {
   /** Something does not work any more. Alerts of other kinds are no notes. */
   ill(alert: Alert): void;
-  /** It works again. */
+  /** Says that it works again. */
   well(id: string): void;
   /** A call of a tool set was sent. */
   called(fullName: string): void;
@@ -77,19 +77,21 @@ export function createHealth({ journal, log, tools }: HealthOptions): Health {
 
   /** One after the other. A note that cannot be written now is written at the next change. */
   function change(work: () => Promise<void>): void {
-    queue = queue.then(async () => {
-      try {
-        if (performance.now() - readAt > READ_AFTER_MS) {
-          const notes = await journal.listNotes(HEALTH);
-          known = new Map(notes.map(({ key, json }): [string, HealthNote] => [key, JSON.parse(json)]));
-          readAt = performance.now();
-        }
-        await work();
-      } catch (error) {
-        readAt = -Infinity;
-        log.warn("health was not noted", { error: messageOf(error) });
+    queue = queue.then(() => attempt(work));
+  }
+
+  async function attempt(work: () => Promise<void>): Promise<void> {
+    try {
+      if (performance.now() - readAt > READ_AFTER_MS) {
+        const notes = await journal.listNotes(HEALTH);
+        known = new Map(notes.map(({ key, json }): [string, HealthNote] => [key, JSON.parse(json)]));
+        readAt = performance.now();
       }
-    });
+      await work();
+    } catch (error) {
+      readAt = -Infinity;
+      log.warn("health was not noted", { error: messageOf(error) });
+    }
   }
 }
 

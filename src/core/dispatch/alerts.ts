@@ -18,7 +18,7 @@ export interface Alert {
   kind: AlertKind;
   /** Each subject has a separate cooldown. */
   subject?: string;
-  /** Of a hook: the preset that can ask its sender. */
+  /** For a hook: the preset that can ask its sender. */
   about?: string;
   /** One line. Holds nothing of a payload. Undefined if there is nothing to report after all. */
   text: string | (() => Promise<string | undefined>);

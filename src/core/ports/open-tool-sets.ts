@@ -58,7 +58,7 @@ export interface ToolSets {
 }
 
 export interface ToolListener {
-  /** What an operator should know of a call that was not sent. */
+  /** Tells what an operator should know of a call that was not sent. */
   alert(alert: ToolAlert): void;
   /** A call that was sent, by its full name. */
   called(fullName: string): void;

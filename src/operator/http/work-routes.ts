@@ -161,7 +161,7 @@ export function createWorkRoutes({ journal, cancel }: RouteServices): RoutesOf<W
   };
 }
 
-/** What the events of some rows are about, by their ids. */
+/** The subjects of the events of some rows, by their ids. */
 async function readSubjects(
   journal: Pick<Journal, "listEvents">,
   rows: readonly { eventId?: string }[],

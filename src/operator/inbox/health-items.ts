@@ -13,11 +13,11 @@ export interface HealthNote {
   at: number;
   /** A sentence for the operator. */
   text: string;
-  /** Of a call: the digest of what was accepted. Of a hook: the preset that can ask its sender. */
+  /** For a call: the digest of what was accepted. For a hook: the preset that can ask its sender. */
   about?: string;
 }
 
-/** What does not work, as the service has noted it. Mailboxes that this node watches show more themselves. */
+/** Everything that does not work, as the service has noted it. Mailboxes that this node watches show more themselves. */
 export function toHealthItems(notes: readonly { key: string; json: string }[]): InboxItem[] {
   return notes.map(({ key: id, json }): InboxItem => {
     const note: HealthNote = JSON.parse(json);

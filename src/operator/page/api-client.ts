@@ -136,14 +136,7 @@ function fill(path: string, params: Params): string {
   return query.size > 0 ? `${filled}?${query}` : filled;
 }
 
-export type {
-  ApprovalDetail,
-  DeadLetterView,
-  EventTimeline as Timeline,
-  EventView,
-  RecordingTimeline,
-  RunView,
-} from "../views.ts";
+export type { ApprovalDetail, EventTimeline as Timeline, EventView, RecordingTimeline, RunView } from "../views.ts";
 export type { MappingSourceView as MappingSource, MappingView } from "../mapping-views.ts";
 export type { ActivityView } from "../activity.ts";
 export type { StatusView } from "../status.ts";
@@ -152,7 +145,6 @@ export type { Trial } from "../trial.ts";
 export type DeliveryView = OperatorAnswers["GET /api/deliveries"]["deliveries"][number];
 export type FailedAttemptView = NonNullable<RunView["failedAttempts"]>[number];
 export type RefusalView = OperatorAnswers["GET /api/rejections"]["rejections"][number];
-export type DeadLetterGroupView = OperatorAnswers["GET /api/dead-letters/groups"]["groups"][number];
 export type InboxItem = OperatorAnswers["GET /api/inbox"]["items"][number];
 export type SpendView = OperatorAnswers["GET /api/spend"]["spend"][number];
 export type EntryView = Timeline["entries"][number];

@@ -128,7 +128,7 @@ function Account(): JSX.Element {
   );
 }
 
-/** What has no room on a phone. */
+/** The screens that have no room on a phone. */
 function More(): JSX.Element {
   return (
     <section class="page more">

@@ -5,19 +5,19 @@ import { later, pending, undo } from "../parts/undo.ts";
 interface Choice {
   id: string;
   label: string;
-  /** What is said once it is pressed. Default: the label. */
+  /** The word once it is pressed. Default: the label. */
   word?: string;
-  /** It is not possible yet. */
+  /** Not possible yet. */
   isEarly?: boolean;
   act(isLast: boolean): unknown;
 }
 
 interface AnswerProps {
-  /** Of the item. */
+  /** The item’s. */
   id: string;
-  /** What it is about, for the names of the buttons. */
+  /** The subject in the names of the buttons. */
   subject: string;
-  /** What the heading calls it once a choice is pressed. Default: the subject. */
+  /** The subject in the heading once a choice is pressed. Default: the same. */
   name?: string;
   choices: readonly Choice[];
   /** The fields above the buttons. */

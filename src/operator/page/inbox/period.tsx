@@ -4,12 +4,12 @@ import { formatNumber } from "../parts/format.ts";
 import { useCall } from "../parts/load.tsx";
 import { hrefTo } from "../router.ts";
 
-const PERIODS = { "1h": "1 h", "24h": "24 h", "7d": "7 d" } as const;
-export const period = signal<keyof typeof PERIODS>("24h");
+const NAMES = ["1h", "24h", "7d"] as const;
+export const period = signal<(typeof NAMES)[number]>("24h");
 
 const WORDS = ["done", "skipped", "failed", "refused", "canceled", "unfinished"] as const;
 
-/** What came in a period and what became of it: a sum, each number with its rows. */
+/** The requests of a period and what became of them: a sum, each number with its rows. */
 export function Period(): JSX.Element {
   const { data } = useCall("GET /api/activity", { period: period.value });
   const counts = data && [
@@ -21,13 +21,11 @@ export function Period(): JSX.Element {
       <select
         aria-label="Period"
         value={period.value}
-        onChange={({ currentTarget: { value } }) => {
-          if (value in PERIODS) period.value = value as keyof typeof PERIODS;
-        }}
+        onChange={({ currentTarget: { value } }) => (period.value = NAMES.find((name) => name === value) ?? "24h")}
       >
-        {Object.entries(PERIODS).map(([name, text]) => (
+        {NAMES.map((name) => (
           <option key={name} value={name}>
-            Last {text}:
+            Last {name.replace(/\D/, " $&")}:
           </option>
         ))}
       </select>

@@ -6,7 +6,7 @@ import { formatNumber, toLine } from "../parts/format.ts";
 import { Loading, Page, useCall } from "../parts/load.tsx";
 import { Table } from "../parts/table.tsx";
 
-/** What the service works with: its tools, mailboxes, subscribers and nodes. */
+/** The surroundings of the service: its tools, mailboxes, subscribers and nodes. */
 export function System(): JSX.Element {
   const status = useCall("GET /api/status");
   return (
@@ -169,7 +169,7 @@ interface NodesProps {
   differ: readonly string[];
 }
 
-/** Those that share the store, if several can. */
+/** The nodes that share the store, if several can. */
 function Nodes({ nodes, differ }: NodesProps): JSX.Element | null {
   if (nodes.length === 0) return null;
   return (

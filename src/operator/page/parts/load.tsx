@@ -9,7 +9,7 @@ import { Title } from "./title.tsx";
 export interface Loaded<Data> {
   data?: Data;
   error?: string;
-  /** Of the answer that refused it. */
+  /** The status of the answer that refused it. */
   status?: number;
   reload(): void;
 }

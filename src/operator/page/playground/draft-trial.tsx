@@ -114,7 +114,7 @@ function Action({ action }: { action: (Trial & { ok: true })["actions"][number] 
   );
 }
 
-/** Those of a template, of the rest of the mapping (`mapping`), or of a module. */
+/** Problems of a template, of the rest of the mapping (`mapping`), or of a module. */
 export function findProblems(trial: Trial | undefined, place: string): Problem[] {
   if (!trial || trial.ok) return [];
   const { problems = [], detail = "" } = trial;

@@ -167,7 +167,7 @@ interface StartsProps extends Pick<WorkbenchProps, "source" | "events"> {
   sample: string;
 }
 
-/** What the payload starts from: the event, a sample, or another event of the hook. */
+/** The start of the payload: the event, a sample, or another event of the hook. */
 function Starts({ source: { samples }, hasEvent, events, sample }: StartsProps): JSX.Element | null {
   if (samples.length + events.length === 0) return null;
   const choose = (value: string): void =>
@@ -261,11 +261,7 @@ function ToFile({ source, work, saves, reload }: ToFileProps): JSX.Element {
       call("PUT /api/mappings", {}, { body }),
       ({ written }) => (written.length === 0 ? "Nothing to save." : `Saved: ${written.join(", ")}`),
       "Not saved",
-    ).then((saved) => {
-      if (!saved) return;
-      work.discard();
-      reload();
-    });
+    ).then((saved) => saved && (work.discard(), reload()));
   };
   return (
     <div class="panel">
