@@ -90,6 +90,7 @@ beforeAll(async () => {
     "/api/approvals/{id}": approval,
     "/api/inbox/{id}": approval,
     "/api/models/{id}/try": "slow",
+    "/api/tools/{id}/try": "tickets",
     "/api/runs/{id}/cancel": waiting.runId,
     "/api/mappings/{id}/run": "yearly",
     "/api/mappings/{id}/pause": "orders",
@@ -151,8 +152,9 @@ test("every operation answers as the document says, and every example is accepte
       body: body ? JSON.stringify(example) : undefined,
     });
     const answer = operation.responses[response.status];
-    // What a replay answers is up to its hook, and there is no sender to catch up with.
-    if (!/\/(?:replay|catch-up)$/.test(path))
+    // What a replay answers is up to its hook. There is no sender to catch up with, no mailbox, no suspended subscription, and this is
+    // not `dev`.
+    if (!/\/(?:replay|catch-up)$|^put |mailboxes|subscriptions.*retry/.test(name))
       expect([name, response.status, answer !== undefined]).toEqual([name, response.status, true]);
     const [type = ""] = Object.keys(answer?.content ?? {});
     expect([name, response.headers.get("content-type") ?? ""]).toEqual([name, expect.stringContaining(type)]);

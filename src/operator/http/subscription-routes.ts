@@ -50,7 +50,7 @@ export function createSubscriptionRoutes({
       "Lets a suspended subscription try its callback again, as if its subscriber had asked again.",
       async (id) => {
         const [found] = await journal.publications.listSubscriptions(id);
-        if (!found) return false;
+        if (!found || found.progress.ended) return false;
         const { progress, generation: _generation, ...terms } = found;
         return (await journal.publications.subscribe({ ...terms, refreshedAt: Date.now() }, progress)).kind !== "full";
       },
