@@ -4,6 +4,7 @@ import { Choices } from "../parts/table.tsx";
 import { Title } from "../parts/title.tsx";
 import { route } from "../router.ts";
 import { type Filter, FILTERS } from "../row.ts";
+import { Bulk } from "./bulk.tsx";
 import { Charts } from "./activity-charts.tsx";
 import { FilterBar } from "./filter-bar.tsx";
 import { Recordings } from "./recordings.tsx";
@@ -33,6 +34,7 @@ export function Activity(): JSX.Element {
         />
       </header>
       {shown !== "recordings" && <FilterBar shown={shown} filter={filter} />}
+      {shown !== "recordings" && <Bulk shown={shown} filter={filter} />}
       <List shown={shown} filter={filter} />
     </section>
   );
