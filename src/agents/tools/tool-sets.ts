@@ -13,7 +13,14 @@ import { cutText, didYouMean, toOneLine, toolSetOf } from "../../core/shared/tex
 import { withTimeout } from "../../core/shared/time.ts";
 import { hashCall } from "./lock.ts";
 import { createRedaction, type Redact } from "./redact.ts";
-import type { CallOptions, OpenCall, OpenSet, ToolAlert, ToolListener, ToolSets } from "../../core/ports/open-tool-sets.ts";
+import type {
+  CallOptions,
+  OpenCall,
+  OpenSet,
+  ToolAlert,
+  ToolListener,
+  ToolSets,
+} from "../../core/ports/open-tool-sets.ts";
 import {
   type CallDescription,
   type CallResult,
@@ -152,11 +159,7 @@ interface OpenCallOptions {
   tell: ToolListener;
 }
 
-function openCall(
-  setName: string,
-  call: ToolCall,
-  { block, schema, redact, margin, tell }: OpenCallOptions,
-): OpenCall {
+function openCall(setName: string, call: ToolCall, { block, schema, redact, margin, tell }: OpenCallOptions): OpenCall {
   const { name, description, address, input, maxResultLength = block.maxResultLength } = call;
   const fullName = `${setName}.${name}`;
   const audience = block.audience ?? "private";

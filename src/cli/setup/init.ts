@@ -4,7 +4,14 @@ import path from "node:path";
 import { pathToFileURL } from "node:url";
 import { type Change, editConfig } from "../../service/authoring/edit-config.ts";
 import { type ConfigPlan, findUses, planBasics, planUse, planSecret, writePlan } from "../../service/authoring/plan.ts";
-import { inFile, readTarget, type Target, whereSet, withText, type WrittenFile } from "../../service/authoring/target.ts";
+import {
+  inFile,
+  readTarget,
+  type Target,
+  whereSet,
+  withText,
+  type WrittenFile,
+} from "../../service/authoring/target.ts";
 import { readConfigText } from "../../service/drivers.ts";
 import { parseSource } from "../../core/config/parse/source.ts";
 import { type PresetPlace, readPreset, requirePreset } from "../../core/config/presets/file.ts";

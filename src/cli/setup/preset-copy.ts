@@ -3,7 +3,14 @@ import { trimSlashes } from "../../core/shared/text/text.ts";
 import { globSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { type Change, editConfig } from "../../service/authoring/edit-config.ts";
-import { type ConfigPlan, findUses, planChanges, requireNew, toFileReference, writePlan } from "../../service/authoring/plan.ts";
+import {
+  type ConfigPlan,
+  findUses,
+  planChanges,
+  requireNew,
+  toFileReference,
+  writePlan,
+} from "../../service/authoring/plan.ts";
 import { findTransformsDir, inFile, readTarget, type Target } from "../../service/authoring/target.ts";
 import { readConfigText } from "../../service/drivers.ts";
 import { type PresetPlace, readPreset } from "../../core/config/presets/file.ts";

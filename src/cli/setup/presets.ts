@@ -4,7 +4,14 @@ import type { Command } from "commander";
 import { existsSync } from "node:fs";
 import { dirname, relative, resolve } from "node:path";
 import { readEnvFile } from "../../core/config/env-file.ts";
-import { createPresetSecret, findUses, findWrittenUse, planChanges, planUse, requireUnused } from "../../service/authoring/plan.ts";
+import {
+  createPresetSecret,
+  findUses,
+  findWrittenUse,
+  planChanges,
+  planUse,
+  requireUnused,
+} from "../../service/authoring/plan.ts";
 import { inFile, readTarget, readWritten, selectPart, type Target } from "../../service/authoring/target.ts";
 import { findPresets, type PresetPlace, readPreset, requirePreset } from "../../core/config/presets/file.ts";
 import { writeConnectSteps, writePresetPage } from "../../core/config/presets/page.ts";

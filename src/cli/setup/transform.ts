@@ -4,7 +4,14 @@ import { existsSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { type Change, editConfig } from "../../service/authoring/edit-config.ts";
 import { findWrittenUse, findUses, writePlace, type WrittenUse } from "../../service/authoring/plan.ts";
-import { findTransformsDir, inFile, listItems, readTarget, selectPart, type Target } from "../../service/authoring/target.ts";
+import {
+  findTransformsDir,
+  inFile,
+  listItems,
+  readTarget,
+  selectPart,
+  type Target,
+} from "../../service/authoring/target.ts";
 import { isBuiltIn, type PresetPlace, readPreset, requirePreset, toTypeName } from "../../core/config/presets/file.ts";
 import type { MappingSource } from "../../core/config/resolved-config.ts";
 import { readConfig } from "../../service/drivers.ts";

@@ -2,7 +2,7 @@ import { effect, signal } from "@preact/signals";
 import { type JSX, render } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { access, answeredAt, signIn, signOut, wasSignedOut } from "./api-client.ts";
-import { Activity } from "./activity/activity.tsx";
+import { Activity } from "./activity/activity-screen.tsx";
 import { Recording } from "./activity/recordings.tsx";
 import { Event } from "./event/event.tsx";
 import { Inbox } from "./inbox/inbox.tsx";

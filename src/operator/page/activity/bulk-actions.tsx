@@ -52,7 +52,7 @@ async function treat(action: Action, filter: object): Promise<void> {
   const timer = setInterval(
     () =>
       void notifyOf(
-        call("GET /api/bulk/:token", { token }),
+        call("GET /api/bulk/:id", { id: token }),
         ({ changed }) => `${formatNumber(changed)} of ${formatNumber(count)} …`,
         failed,
       ),

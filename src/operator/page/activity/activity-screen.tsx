@@ -4,7 +4,7 @@ import { Choices } from "../parts/table.tsx";
 import { Title } from "../parts/title.tsx";
 import { route } from "../router.ts";
 import { type Filter, FILTERS } from "../row.ts";
-import { Bulk } from "./bulk.tsx";
+import { Bulk } from "./bulk-actions.tsx";
 import { Charts } from "./activity-charts.tsx";
 import { FilterBar } from "./filter-bar.tsx";
 import { Recordings } from "./recordings.tsx";
