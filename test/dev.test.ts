@@ -96,6 +96,20 @@ test("without a terminal --json prints one object for each change", async () => 
     .poll(answered)
     .toMatchObject({ status: "done", runs: [{ reply: expect.stringContaining("lint failed") }] });
   expect(answered()).not.toHaveProperty("request");
+
+  write("transforms/ci.ts", 'import { word } from "word";\nexport default () => ({ message: word });\n');
+  const reload = () => lines().findLast((line) => line["reload"])?.["reload"];
+  await expect
+    .poll(reload)
+    .toMatchObject({ problems: [{ message: expect.stringContaining('The package "word" is not installed') }] });
+  mkdirSync(path.join(folder, "node_modules/word"), { recursive: true });
+  write("node_modules/word/index.js", 'exports.word = "installed";\n');
+  write("node_modules/word/package.json", '{ "name": "word" }');
+  await expect
+    .poll(reload, { timeout: 20_000 })
+    .toMatchObject({ problems: [], modules: [{ packages: [{ name: "word" }] }] });
+  await post(url, { job: "lint" });
+  await expect.poll(answered).toMatchObject({ runs: [{ reply: expect.stringContaining("installed") }] });
   dev.stop();
   expect(await dev.ended).toMatchObject({ code: 0 });
 });

@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -52,16 +53,38 @@ test.skipIf(!canLimitFiles).each([
   const pid = String(child?.pid);
   // The compiler's process ends when it has had no work for some seconds.
   await expect.poll(() => spawnSync("pgrep", ["-P", pid, "esbuild"]).status).toBe(1);
-  const limitFiles = (limit: number): void => {
-    expect(spawnSync("prlimit", ["--pid", pid, `--nofile=${limit}:`]).status).toBe(0);
-  };
-  limitFiles(findLimit(pid, free));
+  limitFiles(pid, findLimit(pid, free));
   writeFileSync(path.join(folder, "transforms/x.ts"), says("two"));
   await expect.poll(errors).toMatch(/reload refused/);
   expect(errors()).toMatch(new RegExp(`EMFILE.* ${step}|${step}.* EMFILE`));
-  limitFiles(4096);
+  limitFiles(pid, 4096);
   await expect.poll(() => messageOf(client)).toBe("two");
 });
+
+test.skipIf(!canLimitFiles)("a changed plugin that found no file handles is used once there are some", async () => {
+  const plugin = (mark: string): string =>
+    `const mark: string = "${mark}";\nexport default { name: "plugin", tools: {}, version: mark };\n`;
+  const file = path.join(folder, "plugin.mts");
+  writeFileSync(file, 'export default { name: "plugin", tools: {} };\n');
+  const hooks = { mappings: [{ match: { path: "x" }, transform: { module: "x.ts" } }] };
+  const config = withTokens({ plugins: ["./plugin.mts"], hooks, log: { level: "warn" } });
+  writeFileSync(path.join(folder, "webhooks.json5"), JSON.stringify(config));
+  const { client, errors } = await serve([process.execPath]);
+  onTestFailed(() => console.error(errors()));
+  const pid = String(child?.pid);
+  limitFiles(pid, findLimit(pid, 4));
+  // The compiler keeps what it has compiled before.
+  writeFileSync(file, plugin(randomUUID()));
+  await expect.poll(errors).toMatch(/reload refused.*EMFILE|EMFILE.*reload refused/);
+  limitFiles(pid, 4096);
+  // The plugin is read again, and refused for its own sake.
+  await expect.poll(errors).toContain('has the unknown part \\"version\\"');
+  expect(await messageOf(client)).toBe("one");
+});
+
+function limitFiles(pid: string, limit: number): void {
+  expect(spawnSync("prlimit", ["--pid", pid, `--nofile=${limit}:`]).status).toBe(0);
+}
 
 /** The limit under which a process can have this many handles more. */
 function findLimit(pid: string, free: number): number {

@@ -25,17 +25,17 @@ export async function runInSandbox(
   file: string,
   isolation: Isolation,
   runner: TransformRunner,
-): Promise<{ value: unknown; bytes: number } | { problem: string }> {
+): Promise<{ value: unknown; bytes: number } | { problem: string; isBundled: boolean }> {
   const spec = { file, root: MODULES, timeoutMs: 30_000, memoryMb: 64, isolation, secrets: {} };
   const { bundle, problems } = await compileTransform(spec);
   const [problem] = bundle ? await runner.check(bundle) : problems;
-  if (problem || !bundle) return { problem: problem?.message ?? "" };
+  if (problem || !bundle) return { problem: problem?.message ?? "", isBundled: bundle !== undefined };
   try {
     const { value } = await runner.run(bundle, toInput({}));
     return { value, bytes: bundle.bytes };
   } catch (error) {
     if (!(error instanceof TransformError)) throw error;
-    return { problem: error.message };
+    return { problem: error.message, isBundled: true };
   }
 }
 

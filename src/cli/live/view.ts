@@ -87,7 +87,11 @@ export function createLiveView({ io, read, json = false, isWanted = () => true }
   }
 
   function showReload({ config: { generation, modules }, lastReloadError, changed, ms }: ReloadView): void {
-    const changedModules = modules.filter(({ file }) => changed?.includes(path.basename(file)));
+    const changedModules = modules.filter(
+      ({ file, packages }) =>
+        changed?.includes(path.basename(file)) ||
+        packages.some(({ name }) => changed?.includes(`node_modules/${name}/package.json`)),
+    );
     const reload = { generation, changed, ms, modules: changedModules, problems: lastReloadError?.problems ?? [] };
     if (json) printJsonLine(io, { reload });
     else printLines(describeReload(reload));

@@ -1,5 +1,6 @@
 import { execFile } from "node:child_process";
-import { statSync } from "node:fs";
+import { closeSync, openSync, statSync } from "node:fs";
+import { devNull } from "node:os";
 import path from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { promisify } from "node:util";
@@ -121,11 +122,10 @@ async function importModule(specifier: string, baseDir: string): Promise<Importe
 
   const startedAt = Date.now();
   const files = new Set<string>();
-  const { tsImport } = await import("tsx/esm/api");
   const addFile = (url: unknown): void => {
     if (typeof url === "string" && url.startsWith("file:")) files.add(fileURLToPath(url));
   };
-  const exports: Promise<unknown> = tsImport(specifier, {
+  const exports = compileAndImport(specifier, {
     parentURL: pathToFileURL(toImporter(baseDir)).href,
     onImport: addFile,
     tsconfig: false,
@@ -142,6 +142,28 @@ async function importModule(specifier: string, baseDir: string): Promise<Importe
   const imported = { exports, files: [...files], manifests, startedAt };
   if (failure === undefined) importedModules.set(id, imported);
   return imported;
+}
+
+async function compileAndImport(
+  specifier: string,
+  options: { parentURL: string; onImport: (url: string) => void; tsconfig: false },
+): Promise<unknown> {
+  requireFileHandles();
+  const { tsImport } = await import("tsx/esm/api");
+  return tsImport(specifier, options);
+}
+
+/** More than the compiler's process needs. */
+const FILE_HANDLES = 16;
+
+/** Without file handles for its process, the compiler would never answer, and no reload would come after that. */
+function requireFileHandles(): void {
+  const opened: number[] = [];
+  try {
+    while (opened.length < FILE_HANDLES) opened.push(openSync(devNull, "r"));
+  } finally {
+    opened.forEach(closeSync);
+  }
 }
 
 /** The file that seems to import the plugins. It does not exist. */
