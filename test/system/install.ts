@@ -1,5 +1,5 @@
 /**
- * Installs Debian's Dovecot, fish, zsh, Prometheus, PostgreSQL, PgBouncer, cmark-gfm and bubblewrap for `npm run test:system`. Only the programs:
+ * Installs Debian's Dovecot, fish, zsh, Prometheus, PostgreSQL, PgBouncer, cmark-gfm, bubblewrap and git for `npm run test:system`. Only the programs:
  * its services are not started, and its configuration in /etc is not used.
  */
 import { execFileSync } from "node:child_process";
@@ -19,8 +19,19 @@ const PROGRAMS = [
   "/usr/sbin/pgbouncer",
   "/usr/bin/cmark-gfm",
   "/usr/bin/bwrap",
+  "/usr/bin/git",
 ];
-const PACKAGES = ["dovecot-imapd", "fish", "zsh", "prometheus", "postgresql", "pgbouncer", "cmark-gfm", "bubblewrap"];
+const PACKAGES = [
+  "dovecot-imapd",
+  "fish",
+  "zsh",
+  "prometheus",
+  "postgresql",
+  "pgbouncer",
+  "cmark-gfm",
+  "bubblewrap",
+  "git",
+];
 /** Debian's packages run it before they start a service; exit code 101 forbids it. */
 const POLICY = "/usr/sbin/policy-rc.d";
 /** Another apt may be running, and a mirror may fail for a moment. */
