@@ -156,6 +156,7 @@ const PEOPLE: [preset: string, sample: string, who: string, change: Change, runs
   ],
   ["gitea", "issue-comment", "in a private repository", asNow, true],
   ["gitea", "issue-comment", "in a public repository", open, false],
+  ["gitea", "issue-comment", "in a private organization", set("repository", { private: false, internal: true }), true],
   ["bitbucket", "issue-comment", "in a private repository", asNow, true],
   ["bitbucket", "issue-comment", "in a public repository", set("repository", { is_private: false }), false],
   ["bitbucket", "data-center-comment", "in a private repository", asNow, true],
