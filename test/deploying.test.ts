@@ -163,6 +163,24 @@ test("seccomp-agents.json allows what a sandbox of an agent needs, and nothing e
   ).toEqual([["unshare", 0x80]]);
 });
 
+test("a container for agents has what doctor advises, and the image their programs", () => {
+  const guide = readFileSync(path.join(root, "docs/guide/deploying.md"), "utf8");
+  const [, yaml = ""] = /### Agents in a sandbox[^]*?```yaml\n(security_opt:[^]*?)```/.exec(guide) ?? [];
+  const [document] = parseAllDocuments(yaml).map((part): Loose => part.toJS());
+  const options: string[] = document.security_opt;
+  expect(options.toSorted()).toEqual([
+    "apparmor=unconfined",
+    "no-new-privileges:true",
+    "seccomp:./seccomp-agents.json",
+    "systempaths=unconfined",
+  ]);
+  const advice = readFileSync(path.join(root, "src/cli/commands/agents.ts"), "utf8");
+  for (const option of ["seccomp-agents.json", "systempaths=unconfined", "apparmor=unconfined"])
+    expect(advice).toContain(option);
+  const [, packages = ""] = /apt-get install ([^&]*)/.exec(read("Dockerfile").replaceAll("\\\n", "")) ?? [];
+  expect(packages.split(/\s+/)).toEqual(expect.arrayContaining(["bubblewrap", "git"]));
+});
+
 test.runIf(has("systemd-analyze"))("systemd accepts the unit", async () => {
   // It checks that the program exists.
   const unit = read("hookline.service").replace("/usr/local/bin/webhooks", process.execPath);

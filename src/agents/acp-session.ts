@@ -10,7 +10,7 @@ import type {
 } from "@agentclientprotocol/sdk";
 import { setImmediate as afterInput } from "node:timers/promises";
 import { codeOf, DriverError, messageOf } from "../core/errors.ts";
-import type { AgentReply, AgentTurn } from "../core/ports/agent.ts";
+import type { AgentReply, AgentTurn, TurnFile } from "../core/ports/agent.ts";
 import { createTranscript } from "./acp-transcript.ts";
 import type { TurnProgram } from "./workspace/program.ts";
 
@@ -54,7 +54,7 @@ export async function openAcpSession(
   let totalCost = continued ? (before.cost ?? 0) : 0;
   if (program.mode !== undefined) await chooseMode(context, session, program.mode);
   return {
-    async ask({ message, model, calls }) {
+    async ask({ message, model, calls, files = [] }) {
       const [option] = listOptions(session, "model");
       // A session that is continued has the model of its last turn.
       const ownModel = (continued && before.model) ?? option?.current;
@@ -75,7 +75,10 @@ export async function openAcpSession(
       listeners.add(listen);
       const isOutcome = continued !== undefined && knownCalls !== undefined;
       const said = (isOutcome ? calls?.continueFrom(knownCalls) : undefined) ?? message;
-      const prompt = toPrompt(said, continued ? [] : history);
+      const takesImages = capabilities.promptCapabilities?.image === true;
+      const images = files.filter(({ isImage }) => isImage && !isOutcome);
+      const prompt = [...toPrompt(said, continued ? [] : history), ...(takesImages ? images.map(toImage) : [])];
+      const isBlind = images.length > 0 && !takesImages && !program.isBoxed;
       const { stopReason } = await Promise.race([
         context.request<"session/prompt">("session/prompt", { sessionId, prompt }),
         broken.promise,
@@ -90,7 +93,12 @@ export async function openAcpSession(
       return {
         ...answer,
         stopReason,
-        warnings: [...warnings, ...(callsUrl !== undefined && !canCall ? [NO_CALLS] : []), ...warnOfRefusals(refused)],
+        warnings: [
+          ...warnings,
+          ...(isBlind ? [NO_IMAGES] : []),
+          ...(callsUrl !== undefined && !canCall ? [NO_CALLS] : []),
+          ...warnOfRefusals(refused),
+        ],
         ...(tokens !== undefined && { usage: { inputTokens: tokens } }),
         ...(cost !== undefined && { cost }),
       };
@@ -109,6 +117,11 @@ export async function openAcpSession(
   }
 }
 
+function toImage({ bytes, type }: TurnFile): ContentBlock {
+  return { type: "image", data: Buffer.from(bytes).toString("base64"), mimeType: type };
+}
+
+const NO_IMAGES = "The agent takes no pictures: it was asked without them.";
 const NO_CALLS = "The agent takes no calls over HTTP: it was asked without them.";
 
 type Continued = Pick<NewSessionResponse, "modes" | "configOptions">;

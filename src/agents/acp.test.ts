@@ -29,6 +29,20 @@ let agent: AgentDriver;
 beforeEach(() => void (agent = create()));
 afterEach(() => void vi.unstubAllEnvs());
 
+test.each([
+  ["image", " [image/png 9]", undefined],
+  ["", "", ["The agent takes no pictures: it was asked without them."]],
+])("pictures are blocks for an agent that takes them: %s", async (can, block, warnings) => {
+  agent = create({ env: { ACP_CAN: can } });
+  const files = [
+    { name: "file-1.png", type: "image/png", isImage: true, bytes: Buffer.from("a picture") },
+    { name: "file-2.txt", type: "text/plain", isImage: false, bytes: Buffer.from("a text") },
+  ];
+  const reply = await run("look", { files });
+  expect(reply.text).toBe(`session-1 1: look${block}`);
+  expect(reply.warnings?.length ? reply.warnings : undefined).toEqual(warnings);
+});
+
 describe("sessions", () => {
   test.each(["resume", "load"])(
     "a session is continued by another program, which is sent only the message: %s",

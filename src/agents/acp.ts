@@ -14,6 +14,7 @@ import {
   type ProgramContext,
   type ProgramOptions,
   programSchema,
+  withFileNames,
   type TurnProgram,
 } from "./workspace/program.ts";
 
@@ -39,7 +40,8 @@ export function createAcp(options: ProgramOptions, context: ProgramContext): Age
     name,
     makesCalls: () => options.sandbox !== false,
     hasWorkspaces: () => options.sandbox !== false,
-    async run(turn, signal) {
+    async run(given, signal) {
+      const turn = withFileNames(given, options);
       const model = requireModelId(name, turn.model);
       assertNotAborted(name, signal);
       try {

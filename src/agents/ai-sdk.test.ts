@@ -76,6 +76,16 @@ describe.each(KINDS)("ai-sdk, %s", (kind) => {
     expect((await run()).text).toBe("");
   });
 
+  test("a picture is a part beside the text, a text is not", async () => {
+    models.reply("ok");
+    const image = { name: "file-1.png", type: "image/png", isImage: true, bytes: Buffer.from("a picture") };
+    await run({
+      files: [image, { name: "file-2.txt", type: "text/plain", isImage: false, bytes: Buffer.from("a text") }],
+    });
+    expect(lastBody()).toContain(Buffer.from("a picture").toString("base64"));
+    expect(lastBody()).not.toContain(Buffer.from("a text").toString("base64"));
+  });
+
   test("limits the answer", async () => {
     models.reply("ok");
     await run({ maxOutputTokens: 77 });

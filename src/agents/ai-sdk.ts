@@ -99,7 +99,8 @@ export function createAiSdk(
       } catch (error) {
         if (error instanceof DriverError) throw error;
         assertNotAborted(name, signal);
-        throw toDriverError(error, { provider: name, secrets: [apiKey, ...Object.values(headers)] });
+        const hasImages = turn.files?.some(({ isImage }) => isImage) === true;
+        throw toDriverError(error, { provider: name, secrets: [apiKey, ...Object.values(headers)], hasImages });
       }
     },
   };
@@ -184,12 +185,13 @@ function toTools(tools: ToolDescription[], { jsonSchema }: typeof AiSdk): ToolSe
 /** Anthropic caches up to a hint: what the next turn of the session, or the next request of this turn, begins with too. */
 const CACHE_HINT = { anthropic: { cacheControl: { type: "ephemeral" } } } as const;
 
-function toMessages({ history, message, tools, exchanges = [] }: AgentTurn, kind: Kind): ModelMessage[] {
+function toMessages({ history, message, files = [], tools, exchanges = [] }: AgentTurn, kind: Kind): ModelMessage[] {
+  const images = files.filter(({ isImage }) => isImage);
+  const parts = images.map(({ bytes: data, type: mediaType }) => ({ type: "file" as const, data, mediaType }));
+  const text = orPlaceholder(message);
   const messages: ModelMessage[] = [
-    ...[...history, { role: "user" as const, text: message }].map(({ role, text }) => ({
-      role,
-      content: orPlaceholder(text),
-    })),
+    ...history.map((entry) => ({ role: entry.role, content: orPlaceholder(entry.text) })),
+    { role: "user", content: parts.length === 0 ? text : [{ type: "text", text }, ...parts] },
     ...exchanges.flatMap(({ answer, results }) => [...(isMessages(answer) ? answer : []), toToolMessage(results)]),
   ];
   if (kind !== "anthropic") return messages;

@@ -11,6 +11,7 @@ import {
   type ProgramContext,
   type ProgramOptions,
   programSchema,
+  withFileNames,
 } from "./workspace/program.ts";
 
 export const command: DriverDefinition<AgentDriver, ProgramOptions> = {
@@ -31,7 +32,8 @@ export function createCommand(options: ProgramOptions, context: ProgramContext):
     name,
     makesCalls: () => options.sandbox !== false,
     hasWorkspaces: () => options.sandbox !== false,
-    async run(turn, signal) {
+    async run(given, signal) {
+      const turn = withFileNames(given, options);
       const model = requireModelId(name, turn.model);
       assertNotAborted(name, signal);
       return await prepare({ ...turn, model }, signal, async ({ process, isBoxed, words }, turnSignal) => {

@@ -3,6 +3,17 @@ import { toDriverError } from "./errors.ts";
 
 const call = { provider: "house", secrets: ["correct-horse-battery", "v1"] };
 
+test.each([
+  [400, "Invalid content type. image_url is only supported by certain models.", "images"],
+  [404, "No endpoints found that support image input", "images"],
+  [500, "image input is not supported - hint: provide the mmproj", "images"],
+  [500, "The image of the container is gone", "unavailable"],
+  [400, "The prompt is too short.", undefined],
+])("%i %s: the model's part is %s if there was a picture", (status, message, part) => {
+  expect(toDriverError(answer(status, message), { ...call, hasImages: true }).modelFailure).toBe(part);
+  expect(toDriverError(answer(status, message), call).modelFailure).not.toBe("images");
+});
+
 describe("message of a failed model call", () => {
   test("has the status and the provider's message on one line", () => {
     const error = toDriverError(answer(500, "Something\n  broke"), call);

@@ -14,9 +14,12 @@ const MAX_LENGTH = 300;
  * The error for a failed model call. Its message is one short line. The original error is not the cause, since it holds
  * the whole prompt. `secrets`: key and header values.
  */
-export function toDriverError(error: unknown, call: { provider: string; secrets: string[] }): DriverError {
+export function toDriverError(
+  error: unknown,
+  call: { provider: string; secrets: string[]; hasImages?: boolean },
+): DriverError {
   const failure: CallFailure = error instanceof Error ? error : { message: String(error) };
-  const modelFailure = classify(failure);
+  const modelFailure = call.hasImages && refusesImages(failure) ? "images" : classify(failure);
   const reason = withoutSecrets(failure.message, call.secrets);
   const sentence = `${call.provider} ${describe(failure, `agents.providers.${call.provider}`)}`;
   return new DriverError((reason === "" ? sentence : `${sentence}: ${reason}`).slice(0, MAX_LENGTH), {
@@ -48,6 +51,20 @@ function canRetry({ statusCode, responseBody = "" }: CallFailure): boolean {
 }
 
 const TOO_LONG = /context_length_exceeded|prompt is too long|maximum context length/i;
+/** Words of a refusal, which may also be quoted from the prompt: then the next request says more. */
+const ABOUT_IMAGES = /image|vision|picture|multi-?modal|modalit|media type|content type/i;
+/** Servers of open models answer 500. */
+const NO_IMAGES =
+  /(?:image|vision)[^.]{0,40}(?:not support|unsupported)|(?:not|n't) support[^.]{0,40}(?:image|vision)/i;
+
+/** Whether the model of a request with pictures takes none, or not these. */
+function refusesImages({ statusCode = 0, responseBody = "", message }: CallFailure): boolean {
+  const { codes, words } = readError(responseBody);
+  const isRefused = [400, 404, 413, 415, 422].includes(statusCode);
+  const pattern = isRefused ? ABOUT_IMAGES : statusCode >= 500 ? NO_IMAGES : undefined;
+  return pattern !== undefined && [...codes, ...words, message].some((text) => pattern.test(text));
+}
+
 const QUOTA_CODES = new Set(["insufficient_quota", "billing_error"]);
 /** The model wrote a call that the provider could not read: another answer may be right. */
 const UNREADABLE_CALL_CODES = new Set(["tool_use_failed"]);

@@ -178,7 +178,7 @@ export class ConfigError extends Error {
  * The model's part in a failed call. too-long: the prompt does not fit · unavailable: the service is overloaded or
  * cannot be reached · quota: the paid quota is used up · unknown-model: the service does not have it.
  */
-export type ModelFailure = "too-long" | "unavailable" | "quota" | "unknown-model";
+export type ModelFailure = "too-long" | "images" | "unavailable" | "quota" | "unknown-model";
 
 /** A failure of an agent or a channel. */
 export class DriverError extends Error {

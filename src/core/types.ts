@@ -222,6 +222,8 @@ export interface AgentAction extends ActionBase, ReplyTarget, StoredSettings {
   workspace?: Workspace;
   /** The event continues a session at its own change. */
   woken?: Woken;
+  /** Files of the event, which are read in the run. */
+  files?: FileRef[];
   /** The host of the service that the event is about. */
   serviceHost?: string;
   /** The place of the message, if others who can read replies of its session cannot see it. */
@@ -295,6 +297,25 @@ export interface ContextCall {
   /** The run is retried if it cannot be read. */
   required?: boolean;
   /** Its text is about a place that others can see, so it is not private. */
+  isPublic?: true;
+}
+
+/** A file of an event, as its sender says. It is read in the run, by its address, its id, or where it is in the event. */
+export interface FileRef {
+  name: string;
+  type?: string;
+  /** In bytes. */
+  size?: number;
+  url?: string;
+  id?: string;
+  /** Where its bytes are in the payload, in base64. */
+  content?: string[];
+  /** Hosts that it is read from without a credential. Absent: through the channel. */
+  hosts?: string[];
+  /** The place of the event: the file is read through the channel's account. */
+  channel?: string;
+  to?: string;
+  /** Others can see the place, so the file is not private. */
   isPublic?: true;
 }
 

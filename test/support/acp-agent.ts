@@ -1,13 +1,14 @@
 /**
  * A program that speaks the Agent Client Protocol. It follows the last line of the prompt (before the end of a boundary).
  * It echoes any other prompt after the session's id and number of prompts. `ACP_CAN`: resume or load; it then keeps its sessions in
- * the file `ACP_STORE`.
+ * the file `ACP_STORE`. Or image: it names pictures by type and bytes.
  */
 import { existsSync, readFileSync, writeFileSync, writeSync } from "node:fs";
 import { Readable, Writable } from "node:stream";
 import {
   agent,
   type AgentContext,
+  type ContentBlock,
   ndJsonStream,
   PROTOCOL_VERSION,
   RequestError,
@@ -30,6 +31,7 @@ agent({ name: "example" })
       protocolVersion: Number(process.env["ACP_VERSION"] ?? PROTOCOL_VERSION),
       agentCapabilities: {
         loadSession: can === "load",
+        promptCapabilities: { image: can === "image" },
         sessionCapabilities: can === "resume" ? { resume: {} } : {},
       },
     };
@@ -52,7 +54,7 @@ agent({ name: "example" })
     return { configOptions: [MODELS] };
   })
   .onRequest("session/prompt", async ({ params: { sessionId, prompt }, client }) => {
-    const text = prompt.map((block) => (block.type === "text" ? block.text : "")).join("");
+    const text = prompt.map(describe).join("");
     requireSession(sessionId).prompts += 1;
     const stopReason = await act(client, sessionId, text);
     if (store !== "") writeFileSync(store, JSON.stringify([...sessions]));
@@ -60,6 +62,11 @@ agent({ name: "example" })
   })
   .onNotification("session/cancel", ({ params }) => sessions.get(params.sessionId)?.cancel())
   .connect(ndJsonStream(Writable.toWeb(process.stdout), Readable.toWeb(process.stdin)));
+
+function describe(block: ContentBlock): string {
+  if (block.type === "text") return block.text;
+  return block.type === "image" ? ` [${block.mimeType} ${Buffer.from(block.data, "base64").length}]` : "";
+}
 
 const MODELS = {
   id: "model",

@@ -68,6 +68,14 @@ describe.each(["acp", "command"] as const)("%s", (kind) => {
     expect(await run(`${fs}.readFileSync('/etc/passwd', 'utf8')`)).toMatch(/^agent:x:1000:1000:[^\n]*\n?$/);
   });
 
+  test("files of the event are in /files, under names of ours", async () => {
+    const run = open(kind, { sandbox: true });
+    const files = [{ name: "file-1.png", type: "image/png", isImage: true, bytes: Buffer.from("a picture") }];
+    const read = `${fs}.readFileSync('/files/file-1.png', 'utf8')`;
+    expect(await run(read, { files })).toBe("a picture");
+    expect(await run(read)).toBe("failed: ENOENT");
+  });
+
   test("it writes its own folders only", async () => {
     const run = open(kind, { sandbox: { read: [path.join(folder, "docs")] } });
     for (const own of ["/work/a", "/home/agent/a", "/tmp/a", "/dev/shm/a"]) {

@@ -121,6 +121,8 @@ export function preparePrograms(
     const cleanUp: (() => void)[] = [];
     try {
       await writeFile(path.join(folders.files, "history.json"), JSON.stringify(turn.history), { mode: 0o600 });
+      for (const { name: file, bytes } of (openings && turn.files) ?? [])
+        await writeFile(path.join(folders.files, file), bytes, { mode: 0o600 });
       if (openings) cleanUp.push(watchRoom(home.folder, (error) => ended.abort(error)));
       const limited = AbortSignal.any([signal, ended.signal]);
       const opened = turn.workspace && (await openWorkspace(turn.workspace, { turn, home, signal: limited }));
@@ -341,6 +343,13 @@ function toSetupFailure(command: readonly string[], reason: string): string {
 
 function toWords(words: readonly string[]): string {
   return words.map((line) => `${line}\n\n`).join("");
+}
+
+/** The turn with a line about its files, which are in the box. */
+export function withFileNames<Turn extends AgentTurn>(turn: Turn, { sandbox }: Pick<ProgramOptions, "sandbox">): Turn {
+  if (!turn.files || sandbox === false) return turn;
+  const names = turn.files.map(({ name }) => path.join(BOX.files, name)).join(", ");
+  return { ...turn, message: `${turn.message}\n\nThe files are here: ${names}` };
 }
 
 const PROXY = {

@@ -10,8 +10,17 @@ import { resolveAnswerSettings, resolveTurnSettings, type TurnSettings } from ".
 import { createId } from "../shared/id.ts";
 import { inSpan } from "../telemetry/traces.ts";
 import type { ToolSets } from "../ports/open-tool-sets.ts";
-import { type AgentAction, type Author, type ContextCall, type Grant, listTargets, type Workspace } from "../types.ts";
+import {
+  type AgentAction,
+  type Author,
+  type ContextCall,
+  type FileRef,
+  type Grant,
+  listTargets,
+  type Workspace,
+} from "../types.ts";
 import { readContext } from "./read-context.ts";
+import { type FilesOptions, type ReadFiles, readFiles } from "./read-files.ts";
 import { runLoop } from "./loop.ts";
 import { toSummary } from "./main-session.ts";
 import { type Reply, sendReplies } from "./reply.ts";
@@ -55,12 +64,12 @@ function requireAnswer(turn: TurnResult, { action }: HookRun): TurnResult {
 
 function toRequest(run: HookRun): TurnRequest {
   const { id: runId, eventId, sessionKey, action } = run;
-  const { model, thinking, timeoutSeconds, context, workspace, grants = [], sources = [] } = action;
+  const { model, thinking, timeoutSeconds, context, files, workspace, grants = [], sources = [] } = action;
   const message = toMessage(run);
   // An agent that keeps the history itself must not find the session's.
   const conversation = action.isolated ? `${sessionKey}:${runId}` : sessionKey;
   const settings = { model, thinking, timeoutSeconds, ...toStored(action) };
-  const about = { message, sources, context, workspace, grants, origin: originOf(run) };
+  const about = { message, sources, context, files, workspace, grants, origin: originOf(run) };
   return { kind: "hook", runId, eventId, sessionKey, conversation, ...about, ...settings };
 }
 
@@ -128,6 +137,8 @@ export interface TurnContext {
   sessionStart?(sessionKey: string): Promise<number | undefined>;
   /** The tool sets of the runtime in use: a call is looked up when it is executed. */
   tools: Pick<ToolSets, "find" | "findChange" | "list" | "explainMissing">;
+  /** Where files of an event are read. Absent: nowhere. */
+  files?: Pick<FilesOptions, "channels" | "readEvent">;
   /** Names questions to a person. */
   ask(drafts: ApprovalDraft[]): Promise<NewApproval[]>;
   /** Absent: the turn keeps no steps. */
@@ -155,6 +166,8 @@ interface TurnRequest extends Pick<AgentTurn, "kind" | "runId" | "sessionKey">, 
   origin: Origin;
   /** Read before the agent is asked, and not kept in the session. */
   context?: readonly ContextCall[];
+  /** The same. */
+  files?: readonly FileRef[];
   grants: Grant[];
   workspace?: Workspace;
   eventId?: string;
@@ -182,11 +195,17 @@ export async function runAgentTurn(request: TurnRequest, context: TurnContext): 
   const calls = request.context ?? [];
   const { workspace } = request;
   if (workspace) requireWorkspaces([settled.model, ...fallbackModels], agent);
-  const hasSteps = calls.length > 0 || grants.length > 0 || workspace !== undefined;
+  const refs = (context.files && request.files) ?? [];
+  const hasSteps = calls.length > 0 || refs.length > 0 || grants.length > 0 || workspace !== undefined;
   const recorded = hasSteps ? ((await steps?.list()) ?? []) : [];
   const read = await readContext(calls, { tools, runId, hook, recorded, signal });
+  const given: ReadFiles | undefined =
+    context.files && (await readFiles(refs, { ...context.files, hook, first: calls.length + 1, signal }));
   const isRead = recorded.some((step) => step.kind === "context");
-  if (read.steps.length > 0 && !isRead) await recordSteps(read.steps, steps);
+  // The bytes are read again by each attempt. What an earlier one has recorded stays.
+  const readSteps = [...read.steps, ...(given?.steps ?? [])];
+  const warnings = [...read.warnings, ...(given?.warnings ?? [])];
+  if (readSteps.length > 0 && !isRead) await recordSteps(readSteps, steps);
   const askedAt = Date.now();
   const isKept = [settled.model, ...fallbackModels].some((model) => agent.keepsHistory?.(model));
   const began = isKept && history.length > 0 ? await context.sessionStart?.(sessionKey) : undefined;
@@ -196,16 +215,23 @@ export async function runAgentTurn(request: TurnRequest, context: TurnContext): 
     sessionKey: conversation,
     ...(isKept && { sessionStart: began ?? askedAt }),
     history: history.map(({ role, text }) => ({ role, text })),
-    message: toPrompt(message) + read.prompt,
+    message: toPrompt(message) + read.prompt + (given?.prompt ?? ""),
+    ...(given && given.files.length > 0 && { files: given.files }),
     ...settled,
     maxOutputTokens,
     ack,
   };
   const { rules, warnings: unusable } = openGrants(grants, tools, { runId, origin, workspace });
   const ofWorkspace = workspace && !workspace.isPublic ? [workspace.account] : [];
-  const known = new Set([...request.sources, ...read.sources, ...ofWorkspace, ...SOURCE_RULES.ofHistory(history)]);
+  const known = new Set([
+    ...request.sources,
+    ...read.sources,
+    ...(given?.sources ?? []),
+    ...ofWorkspace,
+    ...SOURCE_RULES.ofHistory(history),
+  ]);
   const answer = await inSpan("turn", async (describe) => {
-    const progress = { recorded: isRead ? recorded : [...read.steps, ...recorded], sources: [...known] };
+    const progress = { recorded: isRead ? recorded : [...readSteps, ...recorded], sources: [...known] };
     const loop = {
       agent,
       settings,
@@ -215,13 +241,13 @@ export async function runAgentTurn(request: TurnRequest, context: TurnContext): 
       steps,
       hasSteps,
       workspace,
-      contexts: calls.length,
+      contexts: readSteps.length,
       signal,
     };
     // To wait for a person is no failure.
     const reply = await runLoop(turn, { ...loop, ...progress }).catch((error: unknown) => {
       if (error instanceof Suspended) return error;
-      throw withWarnings(error, [...unusable, ...read.warnings]);
+      throw withWarnings(error, [...unusable, ...warnings]);
     });
     if (reply instanceof Suspended) return reply;
     describe?.({
@@ -232,7 +258,7 @@ export async function runAgentTurn(request: TurnRequest, context: TurnContext): 
     return reply;
   });
   if (answer instanceof Suspended) throw answer;
-  const { text, model, usage, cost, warnings, sources, notes, lastStep, skipped } = answer;
+  const { text, model, usage, cost, sources, notes, lastStep, skipped } = answer;
   const finishedAt = Date.now();
   if (skipped !== undefined) return { ...toSkipped(skipped), finishedAt };
   const about = { sessionKey, eventId, runId, ...toSources(sources) };
@@ -246,7 +272,7 @@ export async function runAgentTurn(request: TurnRequest, context: TurnContext): 
     model,
     usage,
     cost,
-    warnings: [...unusable, ...read.warnings, ...warnings],
+    warnings: [...unusable, ...warnings, ...answer.warnings],
     entries,
     sources,
     notes,

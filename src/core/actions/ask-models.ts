@@ -90,17 +90,24 @@ async function askWithLess(turn: Question, agent: AgentDriver, signal: AbortSign
   const results = countResults(past);
   let left = history;
   let leftOut = 0;
+  let { files } = turn;
   for (;;) {
     try {
-      const asked = toTurn({ ...turn, history: left, past: leaveOut(past, leftOut) }, agent);
+      const asked = toTurn({ ...turn, files, history: left, past: leaveOut(past, leftOut) }, agent);
       const { warnings = [], ...reply } = await agent.run(asked, signal);
       const count = history.length - left.length;
       const less = [
         ...warnOfLess(count, history.length, "earlier messages of the session"),
         ...warnOfLess(leftOut, results, "results of calls"),
       ];
-      return { ...reply, warnings: [...less, ...warnOfTools(turn, asked), ...warnings] };
+      const blind =
+        files === turn.files ? [] : [`${turn.model ?? "The agent"} takes no pictures: it was asked without them.`];
+      return { ...reply, warnings: [...less, ...blind, ...warnOfTools(turn, asked), ...warnings] };
     } catch (error) {
+      if (error instanceof DriverError && error.modelFailure === "images" && files && !signal.aborted) {
+        files = undefined;
+        continue;
+      }
       const isTooLong = error instanceof DriverError && error.modelFailure === "too-long";
       const isAll = left.length === 0 && leftOut === results;
       if (!isTooLong || isAll || signal.aborted) throw error;

@@ -68,6 +68,8 @@ export const SETTINGS = {
   context: { form: "own", preset: true },
   workspace: { form: "own", preset: true, needs: ["agent", "action"] },
   change: { form: "own" },
+  attachments: { form: "own" },
+  files: { form: "value", preset: true, needs: ["agent"] },
   agentId: { form: "value", compat: true },
   accountId: { form: "value", compat: true },
   sessionMode: { form: "value", compat: true },

@@ -91,12 +91,25 @@ async function complete(
   const history = await readHistory({ journal, budget: context.current().config.session }, run.sessionKey, Date.now());
   if (!(await isClaimHeld(journal, run.claimedAt, () => journal.isClaimed(run)))) return false;
   const runtime = context.current();
-  const { agent, tools } = runtime;
+  const { agent, tools, channels } = runtime;
+  const readEvent = async (): Promise<object> => (run.eventId === undefined ? {} : context.readEvent(run.eventId));
+  const files = { channels, readEvent };
   const steps = createStepStore(run, context);
   const written = findWrittenGrants(run, runtime);
   const ask = createAsk(context, run);
   const sessionStart = createSessionStart(context);
-  const turn = { agent, tools, settings: runtime.config.agents, history, sessionStart, ask, steps, written, signal };
+  const turn = {
+    agent,
+    tools,
+    settings: runtime.config.agents,
+    history,
+    sessionStart,
+    files,
+    ask,
+    steps,
+    written,
+    signal,
+  };
   context.marks.show(run);
   const outcome = await runAgentAction(run, turn);
   const recording = journal.completeRun(run, outcome);

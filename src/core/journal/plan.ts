@@ -228,7 +228,8 @@ function toActionReceipt(accepted: NewAction): ActionReceipt {
 /** How many messages of joined events a run stores; the others are only counted. */
 export const MAX_JOINED_MESSAGES = 100;
 
-/** The context and grants of a joined event, as stored. */
-export function toAccessText({ context, grants }: AgentAction): string | undefined {
-  return context || grants ? JSON.stringify({ context, grants } satisfies ToolAccess) : undefined;
+/** The context, grants and files of a joined event, as stored. Files within it stay there: the run has the first event. */
+export function toAccessText({ context, grants, files: all }: AgentAction): string | undefined {
+  const files = all?.filter(({ content }) => content === undefined);
+  return context || grants || files ? JSON.stringify({ context, grants, files } satisfies ToolAccess) : undefined;
 }

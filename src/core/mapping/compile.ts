@@ -20,6 +20,7 @@ import { type CompiledAnswer, compileAnswer } from "./answer.ts";
 import { compileMention, type MentionRule } from "./mention.ts";
 import { compileStart, type FindStart } from "./start.ts";
 import { compileContext, type CompiledContext } from "./context.ts";
+import { type CompiledFiles, compileFiles } from "./attachments.ts";
 import { type CompiledGrant, compileGrants } from "./policy/grants.ts";
 import { compileFilter, compileMatch, type Filter, type Match } from "./match.ts";
 import { parsePayloadPath } from "./pattern.ts";
@@ -56,6 +57,8 @@ export interface CompiledMapping {
   answer?: CompiledAnswer;
   /** Calls for context before the agent is asked. */
   context?: CompiledContext[];
+  /** Files of the event for the agent. */
+  files?: CompiledFiles[];
   grants?: CompiledGrant[];
   publish?: CompiledPublish;
   workspace?: CompiledWorkspace;
@@ -113,6 +116,7 @@ export function compileMapping(
     coalesce: compileCoalesce(source.mapping, diagnostics),
     answer: compileAnswer(source.mapping, diagnostics),
     context: compileContext(source.mapping, diagnostics),
+    files: compileFiles(source.mapping, diagnostics),
     grants: compileGrants(source.mapping, diagnostics),
     publish: compilePublish(source.mapping, diagnostics),
     workspace: compileWorkspace(source.mapping, diagnostics),

@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
 import { exactPayload } from "../shared/exact-json.ts";
-import { isObject } from "../shared/json.ts";
+import { isObject, readOwn } from "../shared/json.ts";
 import { toChannelName } from "../shared/channel-names.ts";
 import { toSubject } from "../shared/text/text.ts";
 import { DAY_MS } from "../shared/time.ts";
@@ -16,6 +16,7 @@ import type { Start } from "./start.ts";
 import type { CompiledMapping } from "./compile.ts";
 import type { ToolSets } from "../ports/open-tool-sets.ts";
 import { renderContext } from "./context.ts";
+import { describeUnnamed, renderFiles } from "./attachments.ts";
 import { type FindSent, findContinued } from "./continued.ts";
 import { applyOpenClaw, createToChannel } from "./policy/openclaw.ts";
 import { type Changes, findJoined, type Joined, joinSession } from "./join-change.ts";
@@ -298,6 +299,17 @@ function finishItem(
     });
     warnings.push(...read.warnings);
     for (const action of actions) if (action.kind === "agent") action.context = read.context;
+  }
+  if (mapping.files && turns.length > 0) {
+    const isPublic = rendered !== undefined && isPublicPlace(rendered, config);
+    const payload = readOwn(context, "payload");
+    const isWhole = mapping.forEach === undefined;
+    const files = renderFiles(mapping.files, { context, payload, isWhole, place: rendered, isPublic, ...mappingRun });
+    for (const action of actions) {
+      if (action.kind !== "agent" || files.length === 0) continue;
+      action.files = files;
+      action.message += describeUnnamed(files, action.message);
+    }
   }
   const url = mapping.place?.url?.render(context, mappingRun.budget);
   const serviceHost = url && toHost(url);

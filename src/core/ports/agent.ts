@@ -33,6 +33,8 @@ export interface AgentTurn {
   timeoutSeconds: number;
   /** The reply that means "nothing to report". */
   ack: string;
+  /** Files of the event, if the driver can give them to its agent. The prompt has the texts of those that are text. */
+  files?: TurnFile[];
   /** The calls that the model may ask for. Only for a driver that can call; absent: none. */
   tools?: ToolDescription[];
   /** For a driver whose agent calls by itself while it works. Absent: it may call nothing. */
@@ -83,6 +85,15 @@ export interface OfferedChange {
   text: string;
   /** A binary patch of Git, in base64. */
   patch: string;
+}
+
+export interface TurnFile {
+  /** A name of this service: `file-1.png`. */
+  name: string;
+  /** By its content. */
+  type: string;
+  isImage: boolean;
+  bytes: Uint8Array;
 }
 
 /** A call that a model may ask for. */

@@ -38,6 +38,17 @@ export interface LineComment {
   text: string;
 }
 
+/** A file, and from where it may be read. */
+export interface FileAddress {
+  url: string;
+  /** The credential, if this address is of the service itself. */
+  headers?: Record<string, string>;
+  /** Hosts of the service's files; `*.example.com` is every host below it. Redirects lead there too, without the credential. */
+  hosts: readonly string[];
+  /** The address of the service's API, which may be in a private network. */
+  baseUrl?: string;
+}
+
 interface MessageSubject {
   eventId?: string;
   runId?: string;
@@ -145,6 +156,10 @@ export interface ChannelDriver extends Partial<RepositoryHost> {
   startWorking?(to: string, signal: AbortSignal): Promise<() => Promise<void>>;
   /** The address of the service's API, and the headers that authorize a request there. `to`: what is read, as a recipient. */
   openReads?(to: string, signal: AbortSignal): Promise<{ baseUrl: string; headers: Record<string, string> }>;
+  /**
+   * Where a file of an event is: by its address, or its id. `to`: the place of the event. Rejects with a `DriverError`.
+   */
+  openFile?(file: { url?: string; id?: string }, to: string, signal: AbortSignal): Promise<FileAddress>;
   /** Throws a permanent `DriverError` that shows the expected form when `to` cannot be a recipient. */
   checkRecipient(to: string): void;
   /**

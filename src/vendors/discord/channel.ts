@@ -17,6 +17,7 @@ import {
   splitRecipient,
   toRefusal,
 } from "../kit/http.ts";
+import { createOpenFile } from "../kit/files.ts";
 import { MARKDOWN } from "../kit/text/dialects.ts";
 import { measureAs, renderMarkdown } from "../kit/text/markdown.ts";
 
@@ -72,6 +73,12 @@ export function createDiscord({ token, baseUrl = "https://discord.com/api" }: Di
   });
   return {
     name: "discord",
+    // Their addresses are signed.
+    openFile: createOpenFile({
+      service: "Discord",
+      access: open.openReads,
+      hosts: ["cdn.discordapp.com", "media.discordapp.net"],
+    }),
     limit: 2000,
     measureMarkdown: measureAs(MARKDOWN),
     checkRecipient: recipientCheck(

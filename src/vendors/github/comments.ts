@@ -76,6 +76,11 @@ export function createGithub(options: GithubOptions): ChannelDriver {
   const channel = createCommentChannel(
     {
       name: "github",
+      files: {
+        service: "GitHub",
+        hosts: ["*.githubusercontent.com", "github-production-user-asset-6210df.s3.amazonaws.com"],
+        withCredential: [host],
+      },
       addressOf: (to) => to.replace(/\/r\d+$/, ""),
       // GitHub accepts 65,536 characters.
       limit: 20_000,

@@ -3,6 +3,7 @@ import type { ChannelDefinition } from "../../core/ports/driver.ts";
 import { HTTP_URL, NON_BLANK, objectSchema } from "../../core/shared/json.ts";
 import type { ChannelDriver } from "../../core/ports/channel.ts";
 import { recipientCheck, requireId } from "../kit/http.ts";
+import { orElse } from "../../core/shared/system/files.ts";
 import { changeAtPath, createCommentChannel, findMarked, GONE, toMarkedText } from "../kit/comments/comment.ts";
 import { createGitlabApi, toHost, toServer } from "./client.ts";
 import { createGitlabPulls } from "./pulls.ts";
@@ -40,6 +41,7 @@ export function createGitlab(options: GitlabOptions): ChannelDriver {
   const comments = createCommentChannel(
     {
       name: "gitlab",
+      files: { service: "GitLab", locate: locateUpload },
       // GitLab accepts a million characters.
       limit: 20_000,
       addressOf: (to) => to.replace(/\/d[0-9a-f]+$/, ""),
@@ -81,4 +83,18 @@ function parseRecipient(to: string): { path: string; thread: string | undefined 
   const { project = "", kind, number, thread } = RECIPIENT.exec(to)?.groups ?? {};
   const path = `/projects/${encodeURIComponent(project)}/${kind === "!" ? "merge_requests" : "issues"}/${number}`;
   return { path, thread };
+}
+
+const UPLOAD = /\/uploads\/(?<secret>[0-9a-f]{32})\/(?<name>[^/?#\\]{1,255})$/;
+
+/** A picture in a text has the address of a page, which needs a sign-in; the API has the same file. */
+function locateUpload({ url = "" }: { url?: string }, { to, baseUrl }: { to: string; baseUrl: string }): string {
+  const { secret, name } = UPLOAD.exec(url)?.groups ?? {};
+  if (!secret || !name || /^\.+$/.test(name)) return url;
+  const project = encodeURIComponent(to.split(/[#!@]/, 1)[0] ?? "");
+  return `${baseUrl}/projects/${project}/uploads/${secret}/${encodeURIComponent(decodeName(name))}`;
+}
+
+function decodeName(name: string): string {
+  return orElse(name, () => decodeURIComponent(name));
 }

@@ -41,6 +41,13 @@ export function createJira(options: JiraOptions): ChannelDriver {
   return createCommentChannel<{ body: AdfDocument }>(
     {
       name: "jira",
+      // The API answers with a redirect to where its files are.
+      files: {
+        service: "Jira",
+        hosts: ["api.media.atlassian.com"],
+        locate: ({ id }, { baseUrl }) =>
+          id && `${baseUrl.replace(/\/issue$/, "")}/attachment/content/${requireId(id, "Jira")}`,
+      },
       // Jira accepts 32,767 characters, and nobody says how it counts a document.
       limit: 10_000,
       addressOf: (to) => to.replace(/\/internal$/, ""),

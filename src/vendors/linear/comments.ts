@@ -52,6 +52,7 @@ export function createLinear(options: LinearOptions): ChannelDriver {
   return createCommentChannel(
     {
       name: "linear",
+      files: { service: "Linear", withCredential: ["uploads.linear.app"] },
       limit: 20_000,
       addressOf: (to) => to.replace(/\/.*$/, ""),
       checkRecipient: recipientCheck(

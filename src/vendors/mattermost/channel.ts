@@ -4,6 +4,7 @@ import { HTTP_URL, NON_BLANK, objectSchema, toText } from "../../core/shared/jso
 import { toMarked } from "../kit/button.ts";
 import type { Button, ChannelDriver, OutgoingMessage } from "../../core/ports/channel.ts";
 import { type Call, createApi, isSuccess, keepTyping, recipientCheck, requireId, splitRecipient } from "../kit/http.ts";
+import { createOpenFile } from "../kit/files.ts";
 import { MATTERMOST } from "../kit/text/dialects.ts";
 import { measureAs, renderMarkdown } from "../kit/text/markdown.ts";
 
@@ -52,6 +53,11 @@ export function createMattermost({ token, baseUrl }: MattermostOptions): Channel
   });
   return {
     name: "mattermost",
+    openFile: createOpenFile({
+      service: "Mattermost",
+      access: open.openReads,
+      locate: ({ id }, { baseUrl: root }) => id && `${root}/files/${requireId(id, "Mattermost")}`,
+    }),
     limit: 16_383,
     // The server counts code points.
     measure: (text) => Array.from(text).length,

@@ -11,6 +11,7 @@ import {
   requireId,
   type TokenSource,
 } from "../kit/http.ts";
+import { createOpenFile } from "../kit/files.ts";
 import { HTML } from "../kit/text/dialects.ts";
 import { measureAs, renderMarkdown } from "../kit/text/markdown.ts";
 import { createClientTokens } from "../kit/token.ts";
@@ -70,6 +71,7 @@ export function createMsteams(options: MsteamsOptions): ChannelDriver {
   });
   return {
     name: "msteams",
+    openFile: createOpenFile({ service: "Teams", access: open.openReads, hosts: ["*.sharepoint.com"] }),
     // Teams accepts about 28 KB of UTF-16 for the whole message.
     limit: 14_000,
     measureMarkdown: measureAs(HTML),

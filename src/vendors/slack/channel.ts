@@ -4,7 +4,8 @@ import type { ChannelDefinition } from "../../core/ports/driver.ts";
 import { HTTP_URL, NON_BLANK, toObject, toObjects, objectSchema } from "../../core/shared/json.ts";
 import type { Button, ChannelDriver } from "../../core/ports/channel.ts";
 import { toMarked } from "../kit/button.ts";
-import { recipientCheck, requireId, splitRecipient } from "../kit/http.ts";
+import { createOpenFile } from "../kit/files.ts";
+import { PAGE_ADDRESS, recipientCheck, requireId, splitRecipient } from "../kit/http.ts";
 import { type Ask, openSlack } from "./client.ts";
 import { escapeAngles, SLACK } from "../kit/text/dialects.ts";
 import { measureAs, renderMarkdown } from "../kit/text/markdown.ts";
@@ -41,6 +42,19 @@ export function createSlack(options: SlackOptions): ChannelDriver {
     addressOf: (to) => splitRecipient(to).place,
     isThread: (to) => splitRecipient(to).message !== undefined,
     canUpdate: true,
+    openFile: createOpenFile({
+      service: "Slack",
+      access: open.openReads,
+      withCredential: ["files.slack.com"],
+      hosts: ["*.slack.com", "slack-files.com", "*.slack-edge.com"],
+      async locate({ url, id }, { signal }) {
+        if (url !== undefined || id === undefined) return url;
+        // In a channel that is shared with another organization the event has the id only.
+        const info = await (await open(signal))("files.info", new URLSearchParams({ file: id }));
+        const { url_private_download: file, url_private: page } = toObject(info?.["file"]);
+        return requireId(file ?? page, "Slack", PAGE_ADDRESS);
+      },
+    }),
     // The longest text of a block.
     buttons: { limit: 3000 },
     async tell(to, person, text, signal) {

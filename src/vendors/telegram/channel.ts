@@ -5,6 +5,7 @@ import type { Button, ChannelDriver } from "../../core/ports/channel.ts";
 import { toMarked } from "../kit/button.ts";
 import { type Call, type HttpAnswer, isSuccess, keepTyping, recipientCheck, requireId } from "../kit/http.ts";
 import { createTelegramApi, toMessageError } from "./client.ts";
+import { createOpenFile } from "../kit/files.ts";
 import { TELEGRAM } from "../kit/text/dialects.ts";
 import { measureAs, renderMarkdown } from "../kit/text/markdown.ts";
 
@@ -28,6 +29,8 @@ export const telegram: ChannelDefinition<TelegramOptions> = {
   },
 };
 
+const FILE_PATH = /^(?!.*\.\.)[\w.-]+(?:\/[\w.-]+)*$/;
+
 /** Telegram shows a typing notice for five seconds. */
 const TYPING_MS = 4500;
 
@@ -39,6 +42,16 @@ export function createTelegram(options: TelegramOptions): ChannelDriver {
   const open = createTelegramApi(options);
   return {
     name: "telegram",
+    openFile: createOpenFile({
+      service: "Telegram",
+      access: open.openReads,
+      async locate({ id }, { baseUrl, signal }) {
+        const { body } = await (await open(signal))("POST", "/getFile", { file_id: id });
+        const { file_path: path } = toObject(body["result"]);
+        // The path of the API is `/bot<token>`.
+        return `${baseUrl.replace(/\/bot(?=[^/]*$)/, "/file/bot")}/${requireId(path, "Telegram", FILE_PATH)}`;
+      },
+    }),
     limit: 4096,
     measureMarkdown: measureAs(TELEGRAM),
     // A chat's number, or the public name of a group or channel.

@@ -2,7 +2,16 @@ import type { FromSchema } from "json-schema-to-ts";
 import type { ChannelDefinition } from "../../core/ports/driver.ts";
 import { HTTP_URL, NON_BLANK, parseObject, toObject, toObjects, objectSchema } from "../../core/shared/json.ts";
 import type { ChannelDriver } from "../../core/ports/channel.ts";
-import { createApi, type HttpAnswer, recipientCheck, type Refusal, requireId, splitRecipient } from "../kit/http.ts";
+import {
+  createApi,
+  type HttpAnswer,
+  PAGE_ADDRESS,
+  recipientCheck,
+  type Refusal,
+  requireId,
+  splitRecipient,
+} from "../kit/http.ts";
+import { createOpenFile } from "../kit/files.ts";
 import { WHATSAPP } from "../kit/text/dialects.ts";
 import { measureAs, renderMarkdown } from "../kit/text/markdown.ts";
 
@@ -89,8 +98,18 @@ export function createWhatsapp({
   baseUrl = "https://graph.facebook.com",
 }: WhatsappOptions): ChannelDriver {
   const open = createApi({ service: "WhatsApp", baseUrl, root: `/${version}/${phoneNumberId}`, token, explain });
+  const openMedia = createApi({ service: "WhatsApp", baseUrl, root: `/${version}`, token, explain });
   return {
     name: "whatsapp",
+    openFile: createOpenFile({
+      service: "WhatsApp",
+      access: openMedia.openReads,
+      withCredential: ["lookaside.fbsbx.com"],
+      async locate({ id }, { signal }) {
+        const { body } = await (await openMedia(signal))("GET", `/${requireId(id, "WhatsApp")}`);
+        return requireId(body["url"], "WhatsApp", PAGE_ADDRESS);
+      },
+    }),
     limit: 4096,
     measureMarkdown: measureAs(WHATSAPP),
     checkRecipient: recipientCheck(

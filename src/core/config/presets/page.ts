@@ -4,8 +4,7 @@ import path from "node:path";
 import { isObject, toObject } from "../../shared/json.ts";
 import { listSampleNames } from "../../shared/system/samples.ts";
 import { isBuiltIn, type PresetFile, type PresetPlace, readPreset, toTypeName } from "./file.ts";
-import { PRESET_SETTINGS } from "../settings.ts";
-import { toParametersSchema } from "./parameters.ts";
+import { listOwnSettings, toParametersSchema } from "./parameters.ts";
 
 /**
  * The page of a preset as Markdown: its `page.md`, then events, options and example from its data and samples. `use`: how a
@@ -64,7 +63,7 @@ function toList(names: string[]): string {
 
 function writeOptions({ preset }: PresetFile): string[] {
   const { properties } = toParametersSchema(preset);
-  const settings = PRESET_SETTINGS.filter((name) => !Object.hasOwn(preset.parameters ?? {}, name));
+  const settings = listOwnSettings(preset);
   const own = Object.entries(properties).filter(([name]) => !settings.some((setting) => setting === name));
   const rows = own.flatMap(([name, schema]) =>
     isObject(schema["properties"])

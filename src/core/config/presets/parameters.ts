@@ -57,7 +57,7 @@ const SETTING: Schema = {};
  */
 export function toOwnSchema(preset: Preset): ObjectSchema {
   const { name, parameters = {}, required = [], common, registration, reads } = preset;
-  const settings = PRESET_SETTINGS.filter((setting) => !Object.hasOwn(parameters, setting));
+  const settings = listOwnSettings(preset);
   const properties: Schemas = {
     ...(takesSecret(common?.["auth"]) && {
       secret: {
@@ -157,6 +157,12 @@ function toRegistrationSchemas(registration: Preset["registration"]): Schemas {
       catchUp: { ...SWITCH, default: false, description: "After a gap, gets from the sender what did not arrive." },
     }),
   };
+}
+
+/** The settings of mappings that `with` may replace: `files` only where the preset says where those of its events are. */
+export function listOwnSettings({ parameters = {}, common = {}, mappings }: Preset): string[] {
+  const namesFiles = [common, ...mappings].some((mapping) => "attachments" in mapping);
+  return PRESET_SETTINGS.filter((name) => !Object.hasOwn(parameters, name) && (name !== "files" || namesFiles));
 }
 
 /** Whether its events name a place on a channel. */

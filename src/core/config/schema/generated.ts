@@ -1617,6 +1617,57 @@ export interface MappingInput {
     when?: string;
   }[];
   /**
+   * Where the files of an event are in its payload. `files: true` gives them to the agent.
+   *
+   * @maxItems 50
+   */
+  attachments?: {
+    /**
+     * Path of a list of files, or of one: `event.files`. Templates see the fields of each. Default: the whole payload is one.
+     */
+    each?: string;
+    /**
+     * Only the last of the list.
+     */
+    last?: boolean;
+    /**
+     * Template: the name of the file.
+     */
+    name?: string;
+    /**
+     * Template: its media type, as the sender says.
+     */
+    type?: string;
+    /**
+     * Template: its size in bytes.
+     */
+    size?: string;
+    /**
+     * Template: its address, at a host of the channel's service or of hosts.
+     */
+    url?: string;
+    /**
+     * Template: its id, by which the channel's account finds it.
+     */
+    id?: string;
+    /**
+     * Path of its bytes in base64.
+     */
+    content?: string;
+    /**
+     * Template: a text in Markdown or HTML, whose pictures are the files.
+     */
+    images?: string;
+    /**
+     * Public hosts that are asked without a credential, instead of the channel's account.
+     */
+    hosts?: string[];
+  }[];
+  /**
+   * true: the agent is given the event's files: pictures, texts, and in a sandbox all of them in /files. Up to 5, 10 MB each, 20 MB in all. Default: their names only.
+   */
+  files?: boolean;
+  /**
    * Requests with the same key within the window become one agent run, which starts when the window closes and has all their messages. Wakes do not need it: a heartbeat takes all pending events.
    */
   coalesce?: {

@@ -53,8 +53,8 @@ export interface Run {
   error?: string;
 }
 
-/** Reads and grants of an action's agent, from its event. */
-export type ToolAccess = Pick<AgentAction, "context" | "grants">;
+/** Reads, grants and files of an action's agent, from its event. */
+export type ToolAccess = Pick<AgentAction, "context" | "grants" | "files">;
 
 /**
  * paused: its mapping is, or that of the run before it · held: the run before it is · turn: the run before it is not finished.

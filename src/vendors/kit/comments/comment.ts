@@ -6,6 +6,7 @@ import type {
   OutgoingMessage,
   Review,
 } from "../../../core/ports/channel.ts";
+import { createOpenFile, type FileService } from "../files.ts";
 import { type Call, isSuccess } from "../http.ts";
 import { hasOwnMark, type Marked, toHtmlMark } from "./mark.ts";
 import { neutralize, type NeutralizeOptions } from "./neutralize.ts";
@@ -48,6 +49,8 @@ export interface CommentService<Body, C = Call> extends Pick<
   /** Looks for the mark in the newest comments. Resolves to the id. */
   find(to: string, mark: string, call: C): Promise<string | undefined>;
   reviews?: ReviewService<Body, C>;
+  /** Files that its texts name. */
+  files?: Omit<FileService, "access">;
   /** Shows that an answer is being written. Resolves to what takes it away again; undefined: nothing has to. */
   startWorking?(to: string, call: C): Promise<((call: C) => Promise<unknown>) | undefined>;
 }
@@ -59,7 +62,18 @@ const STOP_TIMEOUT_MS = 10_000;
 
 /** A channel that writes comments into another service. */
 export function createCommentChannel<Body, C = Call>(
-  { toMark = toHtmlMark, render, add, edit, remove, find, reviews, startWorking, ...service }: CommentService<Body, C>,
+  {
+    toMark = toHtmlMark,
+    render,
+    add,
+    edit,
+    remove,
+    find,
+    reviews,
+    files,
+    startWorking,
+    ...service
+  }: CommentService<Body, C>,
   open: {
     (signal: AbortSignal, to: string, readEvent?: OutgoingMessage["readEvent"]): Promise<C>;
     openReads?: ChannelDriver["openReads"];
@@ -68,6 +82,7 @@ export function createCommentChannel<Body, C = Call>(
   return {
     ...service,
     openReads: open.openReads,
+    openFile: files && open.openReads && createOpenFile({ ...files, access: open.openReads }),
     needsAllow: true,
     canUpdate: true,
     async send(message, signal) {
