@@ -7,7 +7,7 @@ import { refuseSome, writeSeed } from "../support/seed.ts";
 import { GATEWAY_TOKEN, openService } from "../support/service.ts";
 
 const DOCS = path.join(import.meta.dirname, "../../docs/guide");
-const PLACES = { "page-requests": "", "page-playground": "playground?mapping=ci" };
+const PLACES = { "page-requests": "activity", "page-playground": "mappings/ci/edit" };
 /** Below the newest requests, which are all refused or waiting: there is some of everything. */
 const SCROLLED = 480;
 
