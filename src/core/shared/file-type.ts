@@ -28,6 +28,8 @@ export function findFileType(bytes: Uint8Array): FileType {
   return bytes.length > 0 && readFileText(bytes) !== undefined ? TEXT : OTHER;
 }
 
+const ESCAPE = String.fromCharCode(27);
+
 /** Undefined: it is no text. */
 export function readFileText(bytes: Uint8Array): string | undefined {
   const [first, second] = bytes;
@@ -36,7 +38,7 @@ export function readFileText(bytes: Uint8Array): string | undefined {
   try {
     const text = new TextDecoder(encoding, { fatal: true }).decode(bytes);
     // White space and the escapes of terminals are control characters of texts too.
-    return /(?![\s\u{1b}\u{7f}-\u{9f}])\p{Cc}/u.test(text) ? undefined : text;
+    return /(?!\s)\p{Cc}/u.test(text.replaceAll(ESCAPE, "")) ? undefined : text;
   } catch {
     return undefined;
   }
