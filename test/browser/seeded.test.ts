@@ -109,7 +109,8 @@ test(
       expect([screen, await findBarriers("contrast")]).toEqual([screen, []]);
       await page.emulateMedia({ colorScheme: "light" });
     }
-    expect(problems).toEqual([]);
+    // The item that does not exist.
+    expect(problems).toEqual(["Failed to load resource: the server responded with a status of 404 (Not Found)"]);
     await page.context().close();
   },
 );

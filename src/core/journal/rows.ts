@@ -205,7 +205,6 @@ export function toSession(row: Row): SessionSummary {
     createdAt: integer(row.created_at),
     updatedAt: integer(row.updated_at),
     entries: integer(row.entries),
-    eventId: optional(text, row.event_id),
   };
 }
 

@@ -7,7 +7,8 @@ import type { Reader } from "./reader.ts";
 export async function listSessions({ all, tables }: Reader, { limit }: { limit: number }): Promise<SessionSummary[]> {
   const newest = `SELECT event_id FROM ${tables.entries} WHERE session_key = sessions.key ORDER BY seq DESC LIMIT 1`;
   const sql = `SELECT sessions.*, (${newest}) AS event_id FROM hookline.sessions ORDER BY updated_at DESC LIMIT $1`;
-  return (await all(sql, [limit])).map(rows.toSession);
+  const found = await all(sql, [limit]);
+  return found.map((row) => ({ ...rows.toSession(row), eventId: rows.optional(rows.text, row.event_id) }));
 }
 
 export async function getSession(

@@ -17,12 +17,12 @@ import { Steps } from "./timeline.tsx";
 /** One request: what came, what was made of it, and what became of that. */
 export function Event({ id }: { id: string }): JSX.Element {
   void changes.value;
-  const refusal = feed.find(id)?.refusal;
-  return refusal ? <Refused refusal={refusal} /> : <Accepted id={id} />;
+  const row = feed.find(id);
+  return row?.refusal ? <Refused refusal={row.refusal} /> : <Accepted id={id} revision={row?.revision ?? -1} />;
 }
 
-function Accepted({ id }: { id: string }): JSX.Element {
-  const loaded = useCall("GET /api/events/:id", { id }, feed.find(id)?.revision ?? -1);
+function Accepted({ id, revision }: { id: string; revision: number }): JSX.Element {
+  const loaded = useCall("GET /api/events/:id", { id }, revision);
   return (
     <section class="page event" data-event={id}>
       {loaded.error !== undefined && !loaded.data && <Title text="Event" />}

@@ -93,7 +93,8 @@ export function createEditor(host: HTMLElement, options: EditorOptions): Editor 
         : [],
       language === "template" ? PLACEHOLDERS : [],
       hint === undefined ? [] : placeholder(hint),
-      EditorView.contentAttributes.of({ "aria-label": label }),
+      // A scrolling region has to be in the order of the keyboard.
+      EditorView.contentAttributes.of({ "aria-label": label, tabindex: "0" }),
       EditorView.updateListener.of((update) => {
         if (update.docChanged) onChange(update.state.doc.toString());
       }),
