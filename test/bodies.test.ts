@@ -224,8 +224,10 @@ test.each([
     const answer = await fetch(`${service.url}/hooks/${hook}`, { method: "POST", headers, body });
     const { code, error, ...rest } = Object(await answer.json());
     const event = await service.api(`/api/events/${rest.eventId ?? rest.requestId}`);
-    const { status: state, error: failure, log, mapping, request, runs } = event;
+    const { status: word, error: failure, log, mapping, request, runs } = event;
     const message = runs[0]?.action.message;
+    // Its turn may have begun.
+    const state = word === "running" ? "waiting" : word;
     const shown = { state, failure, log, isMapped: mapping !== undefined, payload: request.payload, message };
     return { status: answer.status, code, error, ...shown };
   };

@@ -253,7 +253,7 @@ test.each([
   ["/api/sessions?lmit=3", 'Unknown parameter "lmit"; did you mean "limit"?'],
   ["/api/sessions/main?until=3", 'Unknown parameter "until"; known here: limit, after, before.'],
   ["/api/runs?sate=failed", 'Unknown parameter "sate"; did you mean "state"?'],
-  ["/api/deliveries?page=2", 'Unknown parameter "page"; known here: limit, before, from, to, state, channel.'],
+  ["/api/deliveries?page=2", 'Unknown parameter "page"; known here: limit, before, from, to, state, channel, group.'],
   ["/api/dead-letters?limit=1&beforr=x", 'Unknown parameter "beforr"; did you mean "before"?'],
 ])("an unknown parameter is refused: %s", async (path, error) => {
   service = await startService();

@@ -404,7 +404,7 @@ test("a name may have the settings of a call", async () => {
   const { body } = await service.post("github", payload, headers);
   const { runs } = await service.settled(body.eventId);
   expect(runs[0]).toMatchObject({
-    state: "dead",
+    state: "failed",
     error: expect.stringMatching(/^What changed could not be read: 404 /),
   });
 });

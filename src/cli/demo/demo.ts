@@ -3,12 +3,16 @@ import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { Writable } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
 import { PRESETS_FOLDER } from "../../core/config/presets/file.ts";
 import { toPrintable } from "../../core/telemetry/log.ts";
-import { type CliIo, print, style, wrapWords } from "../io.ts";
+import { type CliIo, print, printJson, style, wrapWords } from "../io.ts";
 import { type DemoProject, leaveProject, writeProject } from "./project.ts";
 import { type DemoService, startService } from "./service-process.ts";
+
+/** Takes what a program that reads JSON does not want. */
+const NOWHERE = new Writable({ write: (_chunk, _encoding, done) => done() });
 
 /** How many turns of a slow agent are started at once before the service is killed. */
 const BURST = 12;
@@ -20,10 +24,12 @@ export function addDemo(program: Command, io: CliIo): void {
       "Show on this machine, without a key or a network, what a service does: events of GitHub and mails, an edited transform, " +
         "a crash with work in it. It leaves a folder to continue in.",
     )
-    .action(() => runDemo(io));
+    .option("--json", "print one JSON object at the end: ok, folder, config, received", false)
+    .action(({ json }: { json: boolean }) => runDemo(json, io));
 }
 
-async function runDemo(io: CliIo): Promise<void> {
+async function runDemo(json: boolean, terminal: CliIo): Promise<void> {
+  const io: CliIo = json ? { ...terminal, stdout: NOWHERE } : terminal;
   const team = await openTeam();
   const project = writeProject(mkdtempSync(path.join(tmpdir(), "hookline-demo-")), team.url);
   const demo = createDemo(project, io);
@@ -48,6 +54,8 @@ async function runDemo(io: CliIo): Promise<void> {
     team.close();
   }
   leaveProject(project);
+  const { folder, config } = project;
+  if (json) return printJson(terminal, { ok: true, folder, config, received: team.received.length });
   demo.title("Continue with what the demo leaves");
   const at = `--config ${project.config}`;
   for (const command of [`serve ${at} &`, `events list ${at}`, `runs list ${at}`, `inbox ${at}`]) {

@@ -301,7 +301,6 @@ function finishItem(
     for (const action of actions) if (action.kind === "agent") action.context = read.context;
   }
   if (mapping.files && turns.length > 0) {
-    const isPublic = rendered !== undefined && isPublicPlace(rendered, config);
     const payload = readOwn(context, "payload");
     const isWhole = mapping.forEach === undefined;
     const files = renderFiles(mapping.files, { context, payload, isWhole, place: rendered, isPublic, ...mappingRun });

@@ -167,7 +167,7 @@ describe("a linked package", () => {
   test("of the workspace can be imported, and is watched", async () => {
     const { bundle, problems } = await compile();
     expect(problems).toEqual([]);
-    expect(bundle!.code).toContain("from the workspace");
+    expect(bundle!.part?.code).toContain("from the workspace");
     expect(bundle!.inputs).toContain(path.join(folder.root, "packages/shared/src/index.ts"));
   });
 
@@ -178,7 +178,7 @@ describe("a linked package", () => {
     folder.write("packages/other/index.js", 'export const shared = "from the other";');
     symlinkSync("../../other", path.join(folder.root, "packages/shared/node_modules/other"));
     folder.write("packages/shared/src/index.ts", 'export { shared } from "other";');
-    expect((await compile()).bundle?.code).toContain("from the other");
+    expect((await compile()).bundle?.part?.code).toContain("from the other");
   });
 
   test("outside of a workspace needs its folder in transformRoots", async () => {

@@ -679,7 +679,7 @@ test("people who may answer by a message need a preset that verifies it", async 
   };
   expect(await of("slack", [{ use: "slack", with: { secret: "s3cret-of-slack" } }])).toEqual([]);
   expect(await of("slack", ["slack"])).toEqual([expect.stringContaining('Add the preset "slack" with a secret')]);
-  expect(await of("discord")).toEqual([expect.stringContaining("Only messages in github, slack, telegram can")]);
+  expect(await of("discord")).toEqual([expect.stringContaining('Add the preset "discord" with a secret')]);
 });
 
 test("questions go to a place, or to the page alone", async () => {
