@@ -122,5 +122,5 @@ export function hasColors(output: CliOutput, env: NodeJS.ProcessEnv): boolean {
 
 function write(io: CliIo, output: CliOutput, lines: string[]): void {
   const text = lines.map((line) => `${line}\n`).join("");
-  output.write(hasColors(output, io.env) ? text : stripVTControlCharacters(text));
+  if (text !== "") output.write(hasColors(output, io.env) ? text : stripVTControlCharacters(text));
 }

@@ -1,3 +1,4 @@
+import type { Workspace } from "./ports/agent.ts";
 import type { StoredSettings } from "./config/settings.ts";
 import type { LogLine } from "./errors.ts";
 import type { ReviewVerdict } from "./ports/channel.ts";
@@ -232,36 +233,6 @@ export interface AgentAction extends ActionBase, ReplyTarget, StoredSettings {
   stranger?: true;
   /** Joins one run with all actions that arrive under the key within the window. */
   coalesce?: { key: string; windowMs: number };
-}
-
-/** A repository in which the agent of a turn works, and what becomes of its changes. */
-export interface Workspace {
-  /** The account of a channel: `github`, `github:eu`. */
-  account: string;
-  /** `acme/app` */
-  repository: string;
-  /** The commit, or a full ref. Absent: the head of `base`. */
-  commit?: string;
-  /** The branch that pull requests are for. Absent: the default branch. */
-  base?: string;
-  /** The program that is run in a new tree, and its arguments. */
-  setup?: string[];
-  /** Changes elsewhere need a person. Absent: anywhere. */
-  paths?: string[];
-  /** Changes there need a person. Absent: those of CI, of Git and of agents. */
-  protect?: string[];
-  /** The fork that is pushed to. Absent: the repository itself. */
-  pushTo?: string;
-  /** The author of commits, as `Name <mail>`. */
-  author?: string;
-  /** At a pull request that is not ours: no change is offered. */
-  isForeign?: true;
-  /** Others can see the repository. */
-  isPublic?: true;
-  /** The page of what the event is about. */
-  url?: string;
-  /** The event is about the session's own change: at this commit, which must be the head of its branch. */
-  about?: string;
 }
 
 /** check: a check of the change has failed · person: a comment or a review · end: the checks have had all their turns. */

@@ -1,4 +1,4 @@
-import type { AgentDriver, AgentTurn, HistoryEntry } from "../ports/agent.ts";
+import type { AgentDriver, AgentTurn, HistoryEntry, Workspace } from "../ports/agent.ts";
 import type { ApprovalDraft } from "../approvals/ask.ts";
 import { type Bounded, type Origin, protectAction, toHookOrigin, toPrompt } from "../boundary/boundary.ts";
 import type { MappingInput } from "../config/schema/generated.ts";
@@ -10,15 +10,7 @@ import { resolveAnswerSettings, resolveTurnSettings, type TurnSettings } from ".
 import { createId } from "../shared/id.ts";
 import { inSpan } from "../telemetry/traces.ts";
 import type { ToolSets } from "../ports/open-tool-sets.ts";
-import {
-  type AgentAction,
-  type Author,
-  type ContextCall,
-  type FileRef,
-  type Grant,
-  listTargets,
-  type Workspace,
-} from "../types.ts";
+import { type AgentAction, type Author, type ContextCall, type FileRef, type Grant, listTargets } from "../types.ts";
 import { readContext } from "./read-context.ts";
 import { type FilesOptions, type ReadFiles, readFiles } from "./read-files.ts";
 import { runLoop } from "./loop.ts";

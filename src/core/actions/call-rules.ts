@@ -1,4 +1,4 @@
-import type { OfferedChange, RequestedCall, ToolDescription } from "../ports/agent.ts";
+import type { OfferedChange, RequestedCall, ToolDescription, Workspace } from "../ports/agent.ts";
 import { type Origin, toLabel } from "../boundary/boundary.ts";
 import type { MappingInput } from "../config/schema/generated.ts";
 import type { Step } from "../journal/journal.ts";
@@ -7,7 +7,7 @@ import { hashJson } from "../shared/hash.ts";
 import { isObject, toObject } from "../shared/json.ts";
 import { withPeriod, toolSetOf } from "../shared/text/text.ts";
 import type { OpenCall, ToolSets } from "../ports/open-tool-sets.ts";
-import { type Grant, isChangeCall, type Workspace } from "../types.ts";
+import { type Grant, isChangeCall } from "../types.ts";
 import type { PastExchange } from "./ask-models.ts";
 
 interface GrantedCall {

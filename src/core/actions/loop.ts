@@ -1,9 +1,17 @@
-import type { AgentDriver, AgentNote, AgentReply, OfferedChange, TokenUsage, TurnWorkspace } from "../ports/agent.ts";
+import type {
+  AgentDriver,
+  AgentNote,
+  AgentReply,
+  OfferedChange,
+  TokenUsage,
+  TurnWorkspace,
+  Workspace,
+} from "../ports/agent.ts";
 import type { ResolvedConfig } from "../config/resolved-config.ts";
 import { DriverError, withWarnings } from "../errors.ts";
 import type { Step } from "../journal/journal.ts";
 import { withTimeout } from "../shared/time.ts";
-import type { Workspace } from "../types.ts";
+
 import { askModels, type Question, type PastExchange, toExchange, toPlainText } from "./ask-models.ts";
 import { type CallsContext, executeCalls } from "./calls.ts";
 import { type MadeCall, type OwnTurn, startOwnTurn } from "./own-calls.ts";

@@ -1,17 +1,11 @@
+import type { Workspace } from "../ports/agent.ts";
 import { hash } from "node:crypto";
 import { exactPayload } from "../shared/exact-json.ts";
 import { isObject, readOwn } from "../shared/json.ts";
 import { toChannelName } from "../shared/channel-names.ts";
 import { toSubject } from "../shared/text/text.ts";
 import { DAY_MS } from "../shared/time.ts";
-import {
-  type HookAction,
-  type HookRequest,
-  type Publication,
-  type Resolution,
-  withoutAllow,
-  type Workspace,
-} from "../types.ts";
+import { type HookAction, type HookRequest, type Publication, type Resolution, withoutAllow } from "../types.ts";
 import type { Start } from "./start.ts";
 import type { CompiledMapping } from "./compile.ts";
 import type { ToolSets } from "../ports/open-tool-sets.ts";

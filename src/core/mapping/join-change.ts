@@ -1,5 +1,6 @@
+import type { Workspace } from "../ports/agent.ts";
 import { toChannelName } from "../shared/channel-names.ts";
-import type { AgentAction, HookAction, KeptChange, Workspace, Woken } from "../types.ts";
+import type { AgentAction, HookAction, KeptChange, Woken } from "../types.ts";
 import { renderGrants } from "./policy/grants.ts";
 import type { CompiledMapping } from "./compile.ts";
 import type { TargetOptions } from "./policy/event-place.ts";

@@ -1,7 +1,8 @@
+import type { Workspace } from "../ports/agent.ts";
 import type { MappingInput } from "../config/schema/generated.ts";
 import { cutText } from "../shared/text/text.ts";
 import { toChannelName } from "../shared/channel-names.ts";
-import type { Workspace } from "../types.ts";
+
 import type { Diagnostics } from "./diagnostics.ts";
 import { type Budget, compileField, isYes, type Template } from "./template/template.ts";
 

@@ -1,5 +1,3 @@
-import type { Workspace } from "../types.ts";
-
 /** One earlier turn of a session, oldest first. */
 export interface HistoryEntry {
   role: "user" | "assistant";
@@ -44,6 +42,36 @@ export interface AgentTurn {
    * results.
    */
   exchanges?: Exchange[];
+}
+
+/** A repository in which the agent of a turn works, and what becomes of its changes. */
+export interface Workspace {
+  /** The account of a channel: `github`, `github:eu`. */
+  account: string;
+  /** `acme/app` */
+  repository: string;
+  /** The commit, or a full ref. Absent: the head of `base`. */
+  commit?: string;
+  /** The branch that pull requests are for. Absent: the default branch. */
+  base?: string;
+  /** The program that is run in a new tree, and its arguments. */
+  setup?: string[];
+  /** Changes elsewhere need a person. Absent: anywhere. */
+  paths?: string[];
+  /** Changes there need a person. Absent: those of CI, of Git and of agents. */
+  protect?: string[];
+  /** The fork that is pushed to. Absent: the repository itself. */
+  pushTo?: string;
+  /** The author of commits, as `Name <mail>`. */
+  author?: string;
+  /** At a pull request that is not ours: no change is offered. */
+  isForeign?: true;
+  /** Others can see the repository. */
+  isPublic?: true;
+  /** The page of what the event is about. */
+  url?: string;
+  /** The event is about the session's own change: at this commit, which must be the head of its branch. */
+  about?: string;
 }
 
 /** A repository for one turn. */
