@@ -212,6 +212,7 @@ test("the database shows what the file shows, and work continues", async () => {
   const tables = await migrate(at, url);
   expect(tables.filter(({ rows }) => rows === 0).map(({ table }) => table)).toEqual([
     "run_starts",
+    "buttons",
     "mail_folders",
     "mail_known",
     "mail_set_aside",
