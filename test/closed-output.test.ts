@@ -111,6 +111,7 @@ test("every command either changes or judges something, or is known to only prin
   const changing = leafCommands(createProgram(io)).filter((command) => !isReading(command) && exampleOf(command));
   expect(changing.map(nameOf)).toMatchInlineSnapshot(`
     [
+      "demo",
       "init",
       "dev",
       "serve",

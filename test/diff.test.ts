@@ -148,7 +148,7 @@ describe("POST /api/diff", () => {
 
   test("compares with a draft of one mapping and its code", async () => {
     const code = "export default ({ payload }) => (payload.text === 'draft' ? null : { message: payload.text });";
-    const { body } = await post({ since: "1h", hook: "code", mapping: { id: "code" }, code });
+    const { body } = await post({ since: "1h", hook: "code", mapping: { id: "code" }, files: { "code.ts": code } });
     expect(body).toMatchObject({ events: 2, equal: 1, skipped: 1 });
   });
 

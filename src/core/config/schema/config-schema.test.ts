@@ -37,7 +37,7 @@ describe("problems", () => {
     ],
     [
       { store: { entirelyElse: 1 } },
-      'store.entirelyElse: The key "entirelyElse" is unknown; known here: path, url, leaseUrl, password, maxConnections, commitTimeout, retention.',
+      'store.entirelyElse: The key "entirelyElse" is unknown; known here: path, url, leaseUrl, password, maxConnections, commitTimeout, upgrade, retention.',
     ],
   ])("unknown keys anywhere: %j", async (value, sentence) => {
     expect(await sentences(value)).toEqual([sentence]);

@@ -1660,6 +1660,8 @@ export interface MappingInput {
     images?: string;
     /**
      * Public hosts that are asked without a credential, instead of the channel's account.
+     *
+     * Items: A host such as files.example.com, or *.example.com.
      */
     hosts?: string[];
   }[];
