@@ -192,7 +192,7 @@ async function replies(name: string): Promise<number> {
   return (await PLACES[name]!.read()).filter(({ text }) => text === REPLY).length;
 }
 
-/** What the message of a question has become. */
+/** The message of a question, as it is now. */
 async function readEdited(name: string, { id, eventId }: Asked): Promise<Shown> {
   await service.settled(eventId);
   return (await PLACES[name]!.read()).find((shown) => shown.id === id)!;

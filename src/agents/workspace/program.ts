@@ -70,7 +70,7 @@ export interface TurnProgram {
   mode?: string;
   /** Where it makes its calls; only in a sandbox. */
   callsUrl?: string;
-  /** The agent's session waited for a person in this run, and knows so many of its calls. */
+  /** The agent's session waited for a person in this run, and knows this number of its calls. */
   knownCalls?: number;
   /** The words of the service before the message. */
   words: string;
@@ -80,7 +80,7 @@ export interface TurnProgram {
 
 type Work = (program: TurnProgram, signal: AbortSignal) => Promise<AgentReply>;
 
-/** Over the protocol an agent is told of its calls; others find them in their variables and settings. */
+/** Over the protocol an agent gets the list of its calls; others find them in their variables and settings. */
 type ProgramKind = "acp" | "command";
 
 /** `model`: without the provider's name. */

@@ -32,7 +32,7 @@ export interface TakenPress {
   reason: string;
   /** Absent: the press has decided nothing. */
   approvalId?: string;
-  /** The presser is told this. */
+  /** The text that the presser alone gets. */
   text?: string;
 }
 

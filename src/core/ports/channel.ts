@@ -98,7 +98,7 @@ export interface OutgoingMessage {
   replaces?: string;
   /** Below the text, if the channel has `buttons`. Empty: the message that it replaces has some, and has none from now on. */
   buttons?: readonly Button[];
-  /** Where presses are posted to, for a service that is told with each button. */
+  /** Where presses are posted to, for a service that gets the address with each button. */
   pressUrl?: string;
   /** The text is that of a review, if the channel has `readDiff`. */
   review?: Review;
