@@ -3,7 +3,7 @@ import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync }
 import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { checkSpace, compareClock } from "../src/cli/commands/doctor-machine.ts";
 import type { UserConfig } from "../src/core/config/schema/generated.ts";
 import { runWebhooks } from "./support/cli.ts";
@@ -16,7 +16,10 @@ let folder: string;
 beforeEach(() => {
   folder = mkdtempSync(path.join(tmpdir(), "hookline-doctor-"));
 });
-afterEach(() => rmSync(folder, { recursive: true, force: true }));
+afterEach(() => {
+  vi.unstubAllEnvs();
+  rmSync(folder, { recursive: true, force: true });
+});
 
 test("a configuration as `webhooks init` writes it has no problem that is its own", async () => {
   await runWebhooks(folder, "init", "--yes");
@@ -120,6 +123,96 @@ describe("finds", () => {
     const found = problems.filter(({ name, message }) => expected.name.test(name) && expected.message.test(message));
     expect(found).toHaveLength(1);
     expect(found[0]?.next).toMatch(expected.next);
+  });
+
+  describe("about agents and workspaces", () => {
+    const agents = {
+      providers: { coder: { kind: "command", command: ["/bin/true"], sandbox: true } },
+      defaults: { model: "coder/default" },
+    } satisfies UserConfig["agents"];
+    const workspace = { repository: "github:acme/app" };
+    const channels = { github: { token: SECRET } };
+    const hooks = { mappings: [mapping("a", { id: "a", workspace })] };
+    const config: UserConfig = { agents, channels, hooks, store: { path: "state" } };
+    /** The programs that `doctor` finds, by their text. */
+    const programs: Record<string, string> = {
+      bwrap: "#!/bin/sh\nif [ $1 = --version ]; then echo bubblewrap 0.11.0; fi\n",
+      git: "#!/bin/sh\n",
+    };
+
+    const about = async (found: Record<string, string>): Promise<Check[]> => {
+      write(config);
+      const own = path.join(folder, "bin");
+      mkdirSync(own);
+      for (const [name, text] of Object.entries(found)) writeFileSync(path.join(own, name), text, { mode: 0o755 });
+      vi.stubEnv("PATH", own);
+      const { stdout } = await runWebhooks(folder, "doctor", "--json");
+      const { checks }: { checks: Check[] } = JSON.parse(stdout);
+      return checks.filter(({ name }) => /agent|workspace/.test(name));
+    };
+
+    test("all is well", async () => {
+      mkdirSync(path.join(folder, "state/mirrors"), { recursive: true });
+      expect(await about(programs)).toEqual([
+        { name: "agent coder", level: "ok", message: "in a sandbox; no model; 1 mapping: a" },
+        {
+          name: "workspaces",
+          level: "ok",
+          message: expect.stringMatching(/^1 mapping; repositories \d+ MB, sessions 0 MB, [\d,]+ MB free$/),
+        },
+      ]);
+    });
+
+    test.each<[string, Record<string, string>, Record<"name" | "message" | "next", RegExp>]>([
+      [
+        "bwrap is missing",
+        { git: programs["git"]! },
+        {
+          name: /^agents\.providers\.coder\.sandbox$/,
+          message: /^The program bwrap is missing/,
+          next: /^install bubblewrap /,
+        },
+      ],
+      [
+        "git is missing",
+        { bwrap: programs["bwrap"]! },
+        {
+          name: /^hooks\.mappings\[0\]\.workspace$/,
+          message: /^The program git is missing/,
+          next: /^install git /,
+        },
+      ],
+      [
+        "the system makes no user namespaces",
+        {
+          ...programs,
+          bwrap: `${programs["bwrap"]}[ $1 = --version ] || { echo "No permissions to create a new namespace" >&2; exit 1; }\n`,
+        },
+        {
+          name: /^agent coder$/,
+          message: /^no sandbox can be made: No permissions to create/,
+          next: /seccomp-agents\.json/,
+        },
+      ],
+    ])("%s", async (_, found, expected) => {
+      expect(await about(found)).toContainEqual({
+        name: expect.stringMatching(expected.name),
+        level: "problem",
+        message: expect.stringMatching(expected.message),
+        next: expect.stringMatching(expected.next),
+      });
+    });
+
+    test("repositories cannot be written", async () => {
+      mkdirSync(path.join(folder, "state"), { mode: 0o700 });
+      writeFileSync(path.join(folder, "state/mirrors"), "");
+      expect(await about(programs)).toContainEqual({
+        name: "workspaces",
+        level: "problem",
+        message: expect.stringMatching(/^no repository can be fetched into .*mirrors: /),
+        next: expect.stringContaining("give this user the right to write to"),
+      });
+    });
   });
 
   test("a state folder that others can read", async () => {

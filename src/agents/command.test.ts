@@ -33,7 +33,7 @@ describe("input", () => {
   });
 
   test("the turn is described in the environment", async () => {
-    const turn = { sessionKey: "hook:7", model: "own/fast/one", thinking: "high", timeoutSeconds: 9 };
+    const turn = { runId: "run-1", sessionKey: "hook:7", model: "own/fast/one", thinking: "high", timeoutSeconds: 9 };
     const { text } = await run(["env"], turn);
     expect(text.split("\n")).toEqual(
       expect.arrayContaining([

@@ -248,10 +248,12 @@ function textOf(content: unknown): unknown {
   return content.map((part: { text?: string }) => part.text).join("");
 }
 
-/** A turn with defaults for the fields that a test does not set. */
+let runs = 0;
+
+/** A turn with defaults for the fields that a test does not set, each of another run. */
 export function turnOf(turn: Partial<AgentTurn> = {}): AgentTurn {
   return {
-    runId: "run-1",
+    runId: `run-${(runs += 1)}`,
     sessionKey: "hook:1",
     kind: "hook",
     history: [],

@@ -28,8 +28,10 @@ test("homes that nobody used for so long are removed, and those in use are not",
 test.each([
   ["ends well", {}, { isNew: false }, true],
   ["ends well, and the session is new", {}, { isNew: true }, false],
-  ["waits, and goes on", { waiting: { runId: "run", calls: 1 } }, { isNew: true }, true],
-  ["waits, and another run begins", { waiting: { runId: "run", calls: 1 } }, { runId: "other" }, false],
+  ["ends well, and whose result was lost: the same run begins again", { runId: "run" }, {}, false],
+  ["ends well, before another run", { runId: "run" }, { runId: "other" }, true],
+  ["waits, and goes on", { runId: "run", waiting: { calls: 1 } }, { isNew: true }, true],
+  ["waits, and another run begins", { runId: "run", waiting: { calls: 1 } }, { runId: "other" }, false],
   ["does not end", undefined, {}, false],
 ])("what a turn leaves that %s", async (_, state, next, isKept) => {
   const first = await open("a");

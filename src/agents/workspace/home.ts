@@ -28,8 +28,10 @@ export interface HomeState {
   model?: string;
   /** The private sources of its turns. */
   sources?: string[];
-  /** Its last turn waits for a person: the run, and how many calls of it the agent knows. */
-  waiting?: { runId: string; calls: number };
+  /** The run of its last turn. */
+  runId?: string;
+  /** That turn waits for a person, and the agent knows this number of its calls. */
+  waiting?: { calls: number };
   /** The repository in `work`. */
   tree?: TreeState;
 }
@@ -55,12 +57,18 @@ export interface TreeState extends Start {
   isChanged?: boolean;
 }
 
+/** The folder of all homes, in the state folder of a provider. */
+export function toHomes(stateDir: string): string {
+  return path.join(stateDir, "homes");
+}
+
 /** Folders that turns use now, or that are being removed. */
 const busy = new Set<string>();
 
 /**
- * The home of a session, emptied if the session is new, or if its last turn did not end well: a file marks each turn until it has. A turn that waited
- * for a person goes on in what it left, which is nothing to another run.
+ * The home of a session, emptied if the session is new, or if its last turn did not end well: a file marks each turn until it has. A turn of the same
+ * run was an attempt whose result was lost, so nothing of it is kept either. A turn that waited for a person goes on in what it left, which is nothing
+ * to another run.
  * `idleMs`: homes that nobody used for so long are removed.
  */
 export async function openHome(
@@ -68,16 +76,16 @@ export async function openHome(
   sessionKey: string,
   { runId, isNew, keepsWork, idleMs }: { runId: string; isNew: boolean; keepsWork: boolean; idleMs: number },
 ): Promise<Home> {
-  const homes = path.join(stateDir, "homes");
+  const homes = toHomes(stateDir);
   createFolder(homes, 0o700);
   const folder = path.join(homes, createHash("sha256").update(sessionKey).digest("hex").slice(0, 32));
   busy.add(folder);
   await removeIdle(homes, idleMs);
   const marker = path.join(folder, "turn");
   const stateFile = path.join(folder, "state.json");
-  const { waiting } = readState(stateFile);
-  const isForeign = waiting === undefined ? isNew : waiting.runId !== runId;
-  if (isForeign || existsSync(marker)) await removeTree(folder);
+  const { runId: last, waiting } = readState(stateFile);
+  const isKept = waiting ? last === runId : !isNew && last !== runId;
+  if (!isKept || existsSync(marker)) await removeTree(folder);
   for (const name of keepsWork ? ["tmp"] : ["tmp", "work"]) await removeTree(path.join(folder, name));
   for (const name of ["home", "tmp", "work"]) createFolder(path.join(folder, name), 0o700);
   writeFileSync(marker, "");
@@ -122,7 +130,7 @@ export async function removeTree(folder: string): Promise<void> {
 }
 
 /** Sizes in bytes, and how often they are measured. */
-const ROOM = { free: 1_000_000_000, used: 2 * 1024 ** 3, everyMs: 5000 };
+export const ROOM = { free: 1_000_000_000, used: 2 * 1024 ** 3, everyMs: 5000 };
 
 /** Calls `end` once the disk is nearly full, or the session has used its share. Returns what stops the watch. */
 export function watchRoom(
@@ -154,7 +162,7 @@ async function findNoRoom(folder: string, room: typeof ROOM): Promise<string | u
 }
 
 /** The room that a folder takes on the disk, or more than `enough`. Files that vanish meanwhile are left out. */
-async function measure(folder: string, enough: number): Promise<number> {
+export async function measure(folder: string, enough: number): Promise<number> {
   let bytes = 0;
   for (const entry of await readdir(folder, { withFileTypes: true }).catch(() => [])) {
     const file = path.join(folder, entry.name);

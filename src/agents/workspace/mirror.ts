@@ -32,6 +32,11 @@ export interface MirrorOptions {
   signal: AbortSignal;
 }
 
+/** The folder of all mirrors, in the state folder of the service. */
+export function toMirrors(state: string): string {
+  return path.join(state, "mirrors");
+}
+
 /** Fetches into one mirror come one after the other. */
 const lines = createLines();
 

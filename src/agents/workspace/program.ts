@@ -146,7 +146,7 @@ export function preparePrograms(
       });
       const reply = opened ? await withChange(answer, opened, { turn, program, signal }) : answer;
       const sources = calls?.addSources([]) ?? [...new Set([...remembered, ...(turn.sources ?? [])])];
-      home.keep({ ...program.state, sources, ...(calls?.isWaiting() && { waiting: { runId, calls: calls.made() } }) });
+      home.keep({ ...program.state, runId, sources, ...(calls?.isWaiting() && { waiting: { calls: calls.made() } }) });
       const usage = relay?.takeUsage();
       return {
         ...reply,

@@ -136,7 +136,7 @@ export async function checkSandbox(): Promise<CheckResult> {
 }
 
 /** The folder itself, or the nearest one above it that exists. */
-function nearestFolder(folder: string): string {
+export function nearestFolder(folder: string): string {
   return existsSync(folder) ? folder : nearestFolder(path.dirname(folder));
 }
 

@@ -38,6 +38,7 @@ import {
 } from "./doctor-machine.ts";
 import { checkSkippedPlaces } from "./doctor-places.ts";
 import { checkTools } from "./doctor-tools.ts";
+import { checkWorkspaces } from "./doctor-workspaces.ts";
 import type { ToolSets } from "../../core/ports/open-tool-sets.ts";
 
 export function addDoctor(program: Command, io: CliIo): void {
@@ -45,7 +46,7 @@ export function addDoctor(program: Command, io: CliIo): void {
     .summary("Check configuration and machine before the service is deployed.")
     .description(
       "Check configuration and machine before the service is deployed: the problems and warnings of `webhooks check`, who " +
-        "can reach it, secrets, unsafe content, state folder, journal, disk, file watcher, sandbox, database and clock, the webhooks of presets at their senders, and the tools of MCP servers. Exits 1 on a problem.",
+        "can reach it, secrets, unsafe content, state folder, journal, disk, file watcher, sandbox, workspaces, database and clock, the webhooks of presets at their senders, and the tools of MCP servers. Exits 1 on a problem.",
     )
     .action((flags: ConfigFlags) => diagnose(flags, io));
 }
@@ -64,7 +65,7 @@ async function diagnose({ config: flag, json }: ConfigFlags, io: CliIo): Promise
     ...(config && !config.store.postgres ? [checkJournal(config.store.path), ...checkCopies(config.store.path)] : []),
     await checkWatcher(path.dirname(file)),
     await checkSandbox(),
-    ...(config ? await checkPrograms(config) : []),
+    ...(config ? [...(await checkPrograms(config)), ...(await checkWorkspaces(config))] : []),
     ...(read
       ? (await Promise.all([checkRemote(read.config), checkSenders(read), checkSkippedPlaces(read.config)])).flat()
       : []),
@@ -120,6 +121,8 @@ function adviseOn(key: string, message: string): string | undefined {
     const name = /^hooks\.tokens\.([\w-]+)\.secret/.exec(key)?.[1];
     return name && toCommand("token rotate", name);
   }
+  const program = /Install the package (\w+)/.exec(message)?.[1];
+  if (program !== undefined) return `install ${program} with the package manager of this system`;
   const variable = /^The environment variable (\w+) is not set/.exec(message)?.[1];
   return variable && `export ${variable}=… where the service starts, or refer to a file: \${file:PATH}`;
 }

@@ -21,6 +21,7 @@ import { channelKind } from "../../core/shared/channel-names.ts";
 import { withPeriod, trimSlashes } from "../../core/shared/text/text.ts";
 import { createReads } from "../../agents/tools/reads.ts";
 import { findNoGit } from "../../agents/workspace/git.ts";
+import { toMirrors } from "../../agents/workspace/mirror.ts";
 import { createChangeCall } from "../../agents/workspace/change-call.ts";
 import { listSecrets } from "../../core/shared/secret.ts";
 import { findEqualNames, type MadeSet, openToolSets } from "../../agents/tools/tool-sets.ts";
@@ -41,7 +42,7 @@ export async function openDrivers(
   const problems: FoundProblem[] = [];
   const channels = new Map<string, ChannelDriver>();
   const workspaces: Workspaces = {
-    mirrors: path.join(config.store.path, "mirrors"),
+    mirrors: toMirrors(config.store.path),
     findHost: (account) => toHost(channels.get(account)),
     secrets: findSecrets(config),
   };
