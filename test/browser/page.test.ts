@@ -282,7 +282,7 @@ test("a draft stays: after Escape and a key, on another screen, and when the sig
   await page.getByLabel("Gateway token").fill(GATEWAY_TOKEN);
   await page.getByRole("button", { name: "Sign in" }).click();
   await draft.waitFor();
-  await page.getByRole("button", { name: "Sign out" }).click();
+  await page.getByRole("navigation", { name: "Main" }).getByRole("button", { name: "Sign out" }).click();
   await expect.poll(() => dialogs).toEqual(["beforeunload", "confirm"]);
   await page.getByRole("button", { name: "Discard changes" }).click();
   await expect.poll(() => template.innerText()).toBe("Alert {{name}}");
@@ -493,7 +493,7 @@ test("signing out ends it", async () => {
   await page.setViewportSize({ width: 1280, height: 800 });
   const other = await page.context().newPage();
   await other.goto(service.url);
-  await page.getByRole("button", { name: "Sign out" }).click();
+  await page.getByRole("navigation", { name: "Main" }).getByRole("button", { name: "Sign out" }).click();
   await page.getByLabel("Gateway token").waitFor();
   // In all tabs, which say why.
   await other.getByText("You have signed out.").waitFor();

@@ -1,5 +1,8 @@
 /** `place` of each preset that takes it: each sample in its own place, and elsewhere. What is read is about the same place. */
-import { describe, expect, test } from "vitest";
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { findPresets, readPreset } from "../../src/core/config/presets/file.ts";
 import { takesPlace } from "../../src/core/config/presets/parameters.ts";
 import { isObject, readPath, replaceAt, toObject, toText } from "../../src/core/shared/json.ts";
@@ -65,13 +68,14 @@ test("these presets take it", () => {
 
 const REASON = /which is not in place$|^it names no place/;
 
+const BLOCK = { token: "t", baseUrl: "http://127.0.0.1:9" };
+
 /** By its options. */
 const uses = new Map<string, ReturnType<typeof usePreset>>();
 
 function use(preset: string, options: object = {}): ReturnType<typeof usePreset> {
   const key = JSON.stringify([preset, options]);
-  const block = { token: "t", baseUrl: "http://127.0.0.1:9" };
-  const channels = preset in OPTIONS ? {} : { [preset]: block };
+  const channels = preset in OPTIONS ? {} : { [preset]: BLOCK };
   const used = uses.get(key) ?? usePreset(preset, { ...OPTIONS[preset], ...options }, channels);
   uses.set(key, used);
   return used;
@@ -130,6 +134,27 @@ describe.each(READING)("what %s reads", (preset) => {
     }
     expect(read).toBeGreaterThan(0);
   }, 60_000);
+});
+
+test("a read that takes its place from another field than the event is left out", async () => {
+  const parent = mkdtempSync(path.join(tmpdir(), "hookline-place-"));
+  onTestFinished(() => rmSync(parent, { recursive: true, force: true }));
+  const folder = path.join(parent, "forge");
+  cpSync(new URL("../../presets/gitea", import.meta.url), folder, { recursive: true });
+  const file = path.join(folder, "preset.json");
+  const { registration: _, ...preset } = JSON.parse(readFileSync(file, "utf8"));
+  for (const read of Object.values<Payload>(preset.reads.calls)) {
+    read["arguments"] = { ...toObject(read["arguments"]), repo: "{{default origin.full_name repository.full_name}}" };
+  }
+  writeFileSync(file, JSON.stringify({ ...preset, name: "forge" }));
+  const post = await usePreset(folder, { context: ["comments"], channel: "source" }, { gitea: BLOCK });
+  const [sample] = readSamples("gitea").filter(({ name }) => name === "pull-request-opened");
+  const send = (origin?: string) => post({ ...sample?.payload, origin: { full_name: origin } }, sample?.headers);
+  const { full_name: place } = toObject(sample?.payload["repository"]);
+  expect(readsOf(await send())).toMatchObject([{ call: "comments", args: { repo: place } }]);
+  const elsewhere = await send("acme/elsewhere");
+  expect(readsOf(elsewhere)).toEqual([]);
+  expect(elsewhere.warnings).toContainEqual(expect.stringContaining("it is not about the place of the event"));
 });
 
 /** The places that its reads are about. */

@@ -53,9 +53,7 @@ test("the first request is met at once, those within the join window after it by
   service = await startDispatch({ agent, settings: { heartbeat } });
   await service.accept({ kind: "wake", text: "a" });
   await pendingEvents(0);
-  await service.accept({ kind: "wake", text: "b" });
-  await pause(300);
-  await service.accept({ kind: "wake", text: "c" });
+  await Promise.all(["b", "c"].map((text) => service.accept({ kind: "wake", text })));
   await pendingEvents(0);
   expect(turns.map(({ message }) => message.match(/\n[abc]$/gm)?.join(""))).toEqual(["\na", "\nb\nc"]);
 });
