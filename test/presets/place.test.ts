@@ -1,7 +1,7 @@
 /** `place` of each preset that takes it: each sample in its own place, and elsewhere. What is read is about the same place. */
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import path from "node:path";
+import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { findPresets, readPreset } from "../../src/core/config/presets/file.ts";
 import { takesPlace } from "../../src/core/config/presets/parameters.ts";
@@ -137,11 +137,11 @@ describe.each(READING)("what %s reads", (preset) => {
 });
 
 test("a read that takes its place from another field than the event is left out", async () => {
-  const parent = mkdtempSync(path.join(tmpdir(), "hookline-place-"));
+  const parent = mkdtempSync(join(tmpdir(), "hookline-place-"));
   onTestFinished(() => rmSync(parent, { recursive: true, force: true }));
-  const folder = path.join(parent, "forge");
+  const folder = join(parent, "forge");
   cpSync(new URL("../../presets/gitea", import.meta.url), folder, { recursive: true });
-  const file = path.join(folder, "preset.json");
+  const file = join(folder, "preset.json");
   const { registration: _, ...preset } = JSON.parse(readFileSync(file, "utf8"));
   for (const read of Object.values<Payload>(preset.reads.calls)) {
     read["arguments"] = { ...toObject(read["arguments"]), repo: "{{default origin.full_name repository.full_name}}" };
@@ -183,7 +183,7 @@ function* listChanges(payload: Payload, elsewhere: string): Generator<{ changed:
   for (const path of listLeaves(payload)) {
     const old = toText(readPath(payload, path));
     for (const value of [elsewhere, ...(/^\d{1,5}$/.test(old) ? [`${old}/../../${elsewhere}`] : [])]) {
-      yield { changed: toObject(replaceAt(payload, path, value)), path: path.join(".") };
+      yield { changed: toObject(replaceAt(payload, path, value)), path: join(".") };
     }
   }
   if (!isObject(payload["event"])) return;
