@@ -207,6 +207,7 @@ const PEOPLE: [preset: string, sample: string, who: string, change: Change, runs
   ["slack", "slash-command", "of the workspace", asNow, true],
   ["teams", "mention", "of the tenant", asNow, true],
   ["teams", "mention", "of another tenant", set("channelData.tenant", { id: "0000" }), false],
+  ["teams", "mention", "whose home is another tenant", set("from", { tenantId: "0000" }), false],
   ["teams", "mention", "a guest", set("from", { userRole: "guest" }), false],
   ["googlechat", "mention", "of the organization", asNow, true],
   ["googlechat", "mention", "in a space for guests", set("space", { externalUserAllowed: true }), false],
@@ -233,6 +234,11 @@ const BOTS: [preset: string, sample: string, change: Change][] = [
   ["gitlab", "issue-comment", set("user", { username: "project_12_bot_3f" })],
   ["googlechat", "mention", all(set("message.sender", { type: "BOT" }), set("user", { type: "BOT" }))],
   ["intercom", "bot-replied", asNow],
+  [
+    "intercom",
+    "user-replied",
+    set("data.item.conversation_parts.conversation_parts.0.author", { from_ai_agent: true }),
+  ],
   [
     "jira",
     "comment-created",
