@@ -8,6 +8,7 @@ import { copyAndLog } from "../stores/sqlite/upgrade-copy.ts";
 import { type Database, type Lock, openMigrated, type Schema, takeLock, transact } from "../stores/sqlite/database.ts";
 import { integer, optional, text } from "../core/journal/rows.ts";
 import type { RefreshTokens } from "../core/ports/mail-source.ts";
+import { VERSION_1 } from "./version-1.ts";
 
 /**
  * The stored state of one mailbox between starts. Only one process has the store of a mailbox open. Each call rejects
@@ -176,39 +177,6 @@ const INSERT_SET_ASIDE = `
 export function toDigest(mailbox: string, id: string): Buffer {
   return hash("sha256", `${mailbox}\n${id}`, "buffer").subarray(0, 16);
 }
-
-const VERSION_1 = `
-  CREATE TABLE folders (
-    mailbox TEXT NOT NULL,
-    folder TEXT NOT NULL,
-    started_at INTEGER NOT NULL,
-    position TEXT,                    -- NULL: no batch was processed yet
-    PRIMARY KEY (mailbox, folder)
-  ) STRICT, WITHOUT ROWID;
-
-  CREATE TABLE known (
-    seq INTEGER PRIMARY KEY,          -- the lowest is the oldest
-    digest BLOB NOT NULL UNIQUE       -- of mailbox and id
-  ) STRICT;
-
-  CREATE TABLE set_aside (
-    mailbox TEXT NOT NULL,
-    folder TEXT NOT NULL,
-    id TEXT NOT NULL,
-    status INTEGER NOT NULL,
-    code TEXT NOT NULL,
-    event_id TEXT,
-    at INTEGER NOT NULL,
-    tries INTEGER NOT NULL,
-    PRIMARY KEY (mailbox, folder, id)
-  ) STRICT, WITHOUT ROWID;
-
-  CREATE TABLE refresh_tokens (
-    mailbox TEXT PRIMARY KEY,
-    configured BLOB NOT NULL,         -- digest of the configured token that it replaces
-    token TEXT NOT NULL
-  ) STRICT, WITHOUT ROWID;
-`;
 
 /** FULL: a commit returns once the write-ahead log is on disk. */
 const SCHEMA: Schema = {
