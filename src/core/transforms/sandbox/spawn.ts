@@ -35,8 +35,11 @@ export interface SandboxDir {
   remove(): void;
 }
 
+/** All that a child has as its environment: a result does not depend on where the node is. */
+const LOCALE = { TZ: "UTC", LC_ALL: "en_US.UTF-8" };
+
 /**
- * Creates the folder, below `findTempDir` if the system has no place for temporary files. A child has no environment, and can
+ * Creates the folder, below `findTempDir` if the system has no place for temporary files. A child has no other environment, and can
  * read its program and the native module, nothing else.
  */
 export function createSandboxDir(program: string, findTempDir: FindTempDir = tmpdir): SandboxDir {
@@ -55,7 +58,7 @@ export function createSandboxDir(program: string, findTempDir: FindTempDir = tmp
     launch(confinement) {
       const [name = "", ...words] = [...confinement, ...command];
       // In a separate process group, it does not get a Ctrl-C that is meant for the service.
-      const child = spawn(name, words, { cwd: work, env: {}, stdio: "pipe", detached: true });
+      const child = spawn(name, words, { cwd: work, env: LOCALE, stdio: "pipe", detached: true });
       // Without a listener, an error would end the service. The child's end says the same.
       child.on("error", () => {});
       if (!isPiped(child)) throw new Error("The system refuses more pipes.");
@@ -128,7 +131,7 @@ async function chainCommands(entry: string): Promise<string[]> {
 /** Whether what it starts can read what a child needs. */
 async function canStart([command = "", ...words]: string[], entry: string): Promise<boolean> {
   try {
-    // Without an environment, as the child will be started.
+    // Without PATH, as the child will be started.
     const files = ["-x", process.execPath, "-a", "-r", ISOLATED_VM, "-a", "-r", entry];
     await promisify(execFile)(command, [...words, "test", ...files], { env: {} });
     return true;
