@@ -1,5 +1,4 @@
 /** Writes docs/reference/ from the schemas, the table of HTTP errors, the commands and the types of the operator API. */
-import { readFileSync } from "node:fs";
 import path from "node:path";
 import { PassThrough } from "node:stream";
 import type { Command } from "commander";
@@ -39,7 +38,7 @@ export function writeReference(config: Schema, auth: Schema): Record<string, str
     "docs/reference/errors.md": writeErrors(),
     "docs/reference/cli.md": writeCli(),
     "docs/reference/api.md": writeApi(),
-    "docs/guide/channels.md": writeChannels(),
+    "docs/reference/channels.md": writeChannels(),
   };
 }
 
@@ -209,7 +208,7 @@ function writeSignatures({ oneOf: schemes = [] }: Schema): string {
   );
 }
 
-/** The guide with the tables of the channels that are built in. */
+/** The tables of the channels that are built in. */
 function writeChannels(): string {
   const rows = Object.entries(builtInDrivers.channels).map(([name, { schema, about }]) => {
     const { properties = {}, required = [] } = schema as Schema;
@@ -223,19 +222,20 @@ function writeChannels(): string {
     [names, names.map(() => "---"), ...chosen.map(({ cells }) => cells.filter((cell) => cell !== undefined))]
       .map((cells) => `| ${cells.join(" | ")} |`)
       .join("\n");
-  const tables = join(
+  return join(
+    "# Channels",
+    NOTE,
+    "Each channel with its settings beside `allow`, `audience` and `dryRun`, its recipients, and what becomes of a message whose answer was lost in a crash. [The guide](../guide/channels.md) shows how replies are delivered, and the [configuration](config.md#channels) explains each setting.",
     toLines(
       ["Channel", "Settings", "`to`", "After a crash", "Tested against"],
       rows.filter(({ needs }) => needs === undefined),
     ),
-    "These channels write comments into other services:",
+    "## Comments in other services",
     toLines(
       ["Channel", "Settings", "`to`", "Least permissions", "After a crash", "Tested against"],
       rows.filter(({ needs }) => needs !== undefined),
     ),
   );
-  const guide = readFileSync(path.join(root, "docs/guide/channels.md"), "utf8");
-  return guide.replace(/(?<=<!-- Generated[^\n]*-->\n)[^]*?(?=<!-- End -->)/, () => `\n${tables}\n`);
 }
 
 function writeErrors(): string {

@@ -1,7 +1,7 @@
 /**
  * `npm run bench`: what a request costs, and what a start and the memory are, in one run with one load generator: this
  * service, a bare node:http server that parses JSON (the floor), and other programs where they are installed.
- * CPU and memory are summed over all processes of a server. `--update` writes the tables into docs/guide/performance.md
+ * CPU and memory are summed over all processes of a server. `--update` writes the tables into docs/reference/benchmarks.md
  * and the figures to baseline.json, `--check` compares with that and exits 1 if one is worse. `--fairness` also measures
  * honest requests beside hostile ones, `--postgres` the journal in PostgreSQL. BENCH_SECONDS and BENCH_ROUNDS: of each measurement.
  */

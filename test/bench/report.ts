@@ -92,7 +92,7 @@ export function printTables(table: Row[]): void {
   }
 }
 
-const PAGE = path.join(import.meta.dirname, "../../docs/guide/performance.md");
+const PAGE = path.join(import.meta.dirname, "../../docs/reference/benchmarks.md");
 
 /** Writes the tables and the note into the page. */
 export function writePage(table: Row[], note: string): void {

@@ -41,13 +41,12 @@ export interface SignatureRefusal {
   skewSeconds?: number;
 }
 
-/** How a captured request is kept from running again. */
-export const REPLAY_CLASSES = ["timed", "unique", "plain"] as const;
 /**
+ * How a captured request is kept from running again.
  * timed: a time is signed · unique: two events never have the same signed bytes · plain: they may have the same, or nothing is
  * signed, so only `dedupe` recognizes a repeat.
  */
-export type ReplayClass = (typeof REPLAY_CLASSES)[number];
+export type ReplayClass = "timed" | "unique" | "plain";
 
 /**
  * The part of a request that only the sender can have made. A request with the same identity gets the first one's

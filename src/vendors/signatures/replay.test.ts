@@ -1,8 +1,7 @@
-import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { APART, createSender, OPTIONS, SECRET, signed, toRequest } from "../../../test/support/signatures.ts";
 import { builtInDrivers } from "../../service/drivers.ts";
-import { REPLAY_CLASSES, type SignedRequest } from "../../core/ports/signature.ts";
+import type { SignedRequest } from "../../core/ports/signature.ts";
 import { rows } from "./rows.ts";
 
 const { providers } = builtInDrivers;
@@ -10,16 +9,6 @@ const { providers } = builtInDrivers;
 test("a row that shows the secret is plain", () => {
   const shown = Object.entries(rows).filter(([, row]) => "algorithm" in row && row.algorithm === "secret");
   expect(shown.map(([name]) => providers[name]?.replay?.({}))).toEqual(shown.map(() => "plain"));
-});
-
-test("the guide names each scheme in its class", () => {
-  const guide = readFileSync("docs/guide/senders.md", "utf8");
-  for (const kind of REPLAY_CLASSES) {
-    const [, line = ""] = new RegExp(`^\\| \\*${kind}\\*[^|]*\\|([^|]*)\\|`, "m").exec(guide) ?? [];
-    const named = [...line.replace(/;.*/, "").matchAll(/`([\w-]+)`/g)].map(([, name]) => name);
-    const known = Object.keys(providers).filter((name) => providers[name]?.replay?.({}) === kind);
-    expect(new Set(named)).toEqual(new Set(known));
-  }
 });
 
 test("the class depends on the options of hmac, jwt and grafana", () => {

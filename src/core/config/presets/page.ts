@@ -7,14 +7,15 @@ import { isBuiltIn, type PresetFile, type PresetPlace, readPreset, toTypeName } 
 import { listOwnSettings, toParametersSchema } from "./parameters.ts";
 
 /**
- * The page of a preset as Markdown: its `page.md`, then events, options and example from its data and samples. `use`: how a
- * person names it.
+ * The page of a preset as Markdown: its `page.md` with the lines that connect it, then events, options and example from its
+ * data and samples. `use`: how a person names it.
  */
 export function writePresetPage(place: string, use = place): string {
   const read = readPreset(place);
   const { name, description } = read.preset;
   const page = readPage(read)?.trim() ?? `# ${name}\n\n${description}`;
-  return `${[page, ...writeEvents(read), ...writeOptions(read), ...writeReads(read), ...writeExample(read), ...writeSamples(read, use)].join("\n\n")}\n`;
+  const [start = "", ...sections] = page.split(/\n+(?=## )/);
+  return `${[start, writeCommands(read, use), ...sections, ...writeEvents(read), ...writeOptions(read), ...writeReads(read), ...writeExample(read), ...writeSamples(read, use)].join("\n\n")}\n`;
 }
 
 /** undefined: a folder of one's own may have none. */
@@ -45,6 +46,25 @@ export function writeConnectSteps({ name, folder, written }: PresetPlace, url: s
     .replaceAll(`\`${variable}\``, `\`${secretFile}\``)
     .replaceAll(`$${variable}`, () => `$(cat ${secretFile})`)
     .replaceAll("as above", `the content of \`${secretFile}\``);
+}
+
+/** The commands from nothing to the first signed event. */
+function writeCommands({ preset, folder }: PresetFile, use: string): string {
+  const { name, registration, required = [] } = preset;
+  const options = [
+    ...(registration ? [registration.placeRequired === true ? "--register <place>" : "--register"] : []),
+    ...required.filter((option) => option !== "secret").map((option) => `--with ${option}=<${option}>`),
+  ].map((option) => ` ${option}`);
+  const sample = preset.example ?? listSampleNames(path.join(folder, "samples"))[0];
+  const isMailbox = name === "mail" && isBuiltIn(folder);
+  const steps = [
+    isMailbox ? "mail setup" : `presets enable ${use}${options.join("")}`,
+    "check",
+    "serve",
+    ...(sample === undefined ? [] : [`send ${name} --sample ${sample}`]),
+    isMailbox ? "events show --last" : `presets verify ${use}`,
+  ];
+  return ["```console", ...steps.map((step) => `npx hookline ${step}`), "```"].join("\n");
 }
 
 function writeEvents({ preset: { events } }: PresetFile): string[] {
