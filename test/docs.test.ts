@@ -269,7 +269,7 @@ async function adaptToMachine(page: string, port: number): Promise<(text: string
     [/^\{\n(?=[^]*^ {2}hooks: )(?![^]*^ {2}gateway: )/gm, `{\n  gateway: { port: ${port} },\n`],
     [/^ {2}gateway: \{(?! port)/gm, `  gateway: { port: ${port},`],
   ];
-  if (/(?:agents|answer-mails|triage-alerts)\.md$/.test(page)) {
+  if (/(?:agents|answer-mails|morning-digest|triage-alerts)\.md$/.test(page)) {
     const models = await startModels();
     models.reply("Hello");
     cleanUp.push(models.close);
@@ -294,7 +294,7 @@ async function adaptToMachine(page: string, port: number): Promise<(text: string
       [/app password/g, smtp.password],
     );
   }
-  if (/(?:channels|triage-alerts)\.md$/.test(page)) {
+  if (/(?:channels|morning-digest|payments|triage-alerts)\.md$/.test(page)) {
     const slack = await startSlack();
     cleanUp.push(slack.close);
     PAGE_ENV["SLACK_TOKEN"] = slack.token;
@@ -305,6 +305,10 @@ async function adaptToMachine(page: string, port: number): Promise<(text: string
           [/test/, "Hello"].map((text) => expect.stringMatching(text)),
         ),
       );
+    }
+    if (page.endsWith("payments.md")) {
+      const line = "ada@example.com paid 19.99 USD: https://invoice.stripe.com/i/1";
+      cleanUp.push(async () => expect(await slack.messages()).toEqual([line]));
     }
     replacements.push(
       [/C0123456789/g, slack.channel],
