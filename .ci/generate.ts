@@ -38,11 +38,32 @@ const outputs = {
   "src/core/boundary/confusables.generated.ts": writeConfusables(),
   "docs/reference/packages.md": `${NOTE}\n${writePackages()}`,
   "docs/presets/README.md": `${NOTE}\n${writePresetIndex()}`,
-  ...Object.fromEntries(findPresets().map((name) => [`docs/presets/${name}.md`, `${NOTE}\n${writePresetPage(name)}`])),
+  ...Object.fromEntries(
+    findPresets().map((name) => [
+      `docs/presets/${name}.md`,
+      `${NOTE}\n${withRegistration(name, writePresetPage(name))}`,
+    ]),
+  ),
   ...writePresetTypes(),
   ...writeReference(configSchema, authSchema),
 };
 for (const [file, text] of Object.entries(outputs)) await put(file, text);
+
+/** The page with what `--register` needs, before the events. */
+function withRegistration(name: string, page: string): string {
+  const { service, webhooks } = builtInDrivers.vendors[name] ?? {};
+  if (!webhooks) return page;
+  const maker = {
+    us: "The command makes the secret",
+    vendor: `${service} makes the secret`,
+    app: "The secret is the app's: give it with `--secret`",
+  }[webhooks.secretBy];
+  const where = readPreset(name).preset.registration?.place ? ", where the option \`place\` says" : "";
+  const section = `## Register it
+
+\`npx hookline presets enable ${name} --register\` makes the webhook at ${service}${where}. Its token, \`apiToken\` or \`--token\`, needs ${webhooks.tokenNeeds}. ${maker}; it goes to \`.env\`.`;
+  return page.replace(/^(?=## (?:Events|Options)$)/m, () => `${section}\n\n`);
+}
 
 async function put(file: string, text: string): Promise<void> {
   if (!process.argv.includes("--check")) return writeFile(path.join(root, file), text);

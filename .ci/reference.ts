@@ -168,6 +168,54 @@ function writeMapping(mapping: Schema): string {
   );
 }
 
+/** Forms of the generic schemes, by what the sender does. */
+const GENERIC = [
+  ["signs the body, and sends the signature alone", '`{ scheme: "hmac", secret, header: "X-Signature" }`'],
+  [
+    "sends a list in one header: `timestamp=1614556800,signature=5257a8…` (Buildkite, ElevenLabs, Mux, WorkOS)",
+    '`{ scheme: "hmac", secret, header: "X-Buildkite-Signature", list: { separator: ",", timestamp: "timestamp", signature: "signature" }, signed: ["timestamp", ".", "body"] }`',
+  ],
+  [
+    "writes its secret in base64 (outgoing webhooks of Microsoft Teams, which the preset [`teams`](../presets/teams.md) takes)",
+    '`{ scheme: "hmac", secret, secretEncoding: "base64", header: "Authorization", prefix: "HMAC ", encoding: "base64" }`',
+  ],
+  [
+    "has its secret in a field of the body (Mattermost, which has a [preset](../presets/mattermost.md), Rocket.Chat, Lark)",
+    '`{ scheme: "field", secret, field: "token" }`',
+  ],
+  ["has the time in the body", 'with `hmac`: `timestampField: "created_at", timestampUnit: "iso"`'],
+  [
+    "shows a JSON Web Token, and publishes its keys",
+    '`{ scheme: "jwt", jwks: "https://www.googleapis.com/oauth2/v3/certs", algorithms: ["RS256"], issuer: "https://accounts.google.com", audience: "https://…/hooks/chat", claims: { email: "chat@system.gserviceaccount.com" } }`',
+  ],
+  [
+    "shows a JSON Web Token made with a shared secret (Monday)",
+    '`{ scheme: "jwt", secret, algorithms: ["HS256"], audience: "https://…/hooks/monday" }`',
+  ],
+  [
+    "has a hash of the body in that token (LiveKit)",
+    '`{ scheme: "jwt", secret, algorithms: ["HS256"], issuer: "<API key>", bodyHash: { claim: "sha256", encoding: "base64" } }`',
+  ],
+  ["is a bot of Microsoft Teams", '`{ scheme: "msteams", appId }`'],
+  ["is an app of Google Chat", '`{ scheme: "google-chat", audience: "https://<your host>/hooks/googlechat" }`'],
+  [
+    "checks the hook with a request that wants a certain answer (Monday, Lark)",
+    'with `hmac`, `header`, `field`, `jwt`, `basic` or `token`: `handshake: { when: { challenge: "*" }, answer: { challenge: "{{payload.challenge}}" } }`',
+  ],
+  [
+    "checks it with a GET: WebSub",
+    '`handshake: { method: "GET", when: { "query.hub.topic": "https://example.com/feed", "query.hub.challenge": "*" }, answer: "{{query.hub.challenge}}" }`',
+  ],
+  [
+    "checks it with a GET: Okta",
+    '`handshake: { method: "GET", when: { "headers.x-okta-verification-challenge": "*" }, answer: { verification: "{{headers.x-okta-verification-challenge}}" } }`',
+  ],
+  [
+    "checks it with OPTIONS, as CloudEvents says, or with an array in the body: Azure Event Grid, which has a [preset](../presets/eventgrid.md)",
+    '`handshake: [{ method: "OPTIONS", when: { "headers.webhook-request-origin": "*" }, headers: { "WebHook-Allowed-Origin": "{{headers.webhook-request-origin}}" } }, { when: { "[0].data.validationCode": "*" }, answer: { validationResponse: "{{payload.[0].data.validationCode}}" } }]`',
+  ],
+] as const;
+
 /** One row per scheme, then the keys that only some have. */
 function writeSignatures({ oneOf: schemes = [] }: Schema): string {
   const keys = schemes.flatMap(({ properties = {} }) =>
@@ -203,6 +251,8 @@ function writeSignatures({ oneOf: schemes = [] }: Schema): string {
       `|${"---|".repeat(8)}`,
       ...lines,
     ].join("\n"),
+    "## Senders without a scheme",
+    ["| The sender | `auth` |", "|---|---|", ...GENERIC.map(([sender, auth]) => `| ${sender} | ${auth} |`)].join("\n"),
     "## Keys",
     toTable(distinct),
   );
