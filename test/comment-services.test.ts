@@ -10,8 +10,8 @@ import { isObject } from "../src/core/shared/json.ts";
 import { shownAdf } from "./support/adf.ts";
 import { createClient, waitFor } from "./support/client.ts";
 import { type Comment, type CommentServer, startComments } from "./support/comment-server.ts";
-import { bitbucket } from "./support/comment-services.ts";
-import { gitea, gitlab, jira, shownJira } from "./support/comment-services.ts";
+import { bitbucket, chatwoot, gitea, gitlab, jira, pagerduty, sentry } from "./support/comment-services.ts";
+import { shownHtml, shownJira, toPlainHtml, zendesk } from "./support/comment-services.ts";
 import { TOKEN } from "./support/comment-suite.ts";
 import { shownText } from "./support/comments.ts";
 import { type ForgetfulProxy, startForgetful } from "./support/forgetful-proxy.ts";
@@ -19,8 +19,6 @@ import { startGithub } from "./support/vendors/github-server.ts";
 import { startLinear } from "./support/linear-server.ts";
 import { notion, PAGE } from "./support/notion.ts";
 import { createPostgresUrl } from "./support/postgres.ts";
-import { pagerduty } from "./support/comment-services.ts";
-import { sentry } from "./support/comment-services.ts";
 import { startModels } from "./support/models.ts";
 import { startProcess } from "./support/process.ts";
 import { GATEWAY_TOKEN, HOOK_TOKEN, openService, type Service, startService, withTokens } from "./support/service.ts";
@@ -38,7 +36,6 @@ type Server = Pick<CommentServer, "baseUrl" | "close" | "subscribe" | "texts" | 
 interface Place {
   /** The name of the channel and of its preset. */
   name: string;
-  scheme: string;
   /** The sample of the preset that an event is made from, and its header with the event's id. */
   sample: string;
   idHeader: string;
@@ -76,7 +73,6 @@ function forgeInvisible(): string[] {
 const places: Place[] = [
   {
     name: "gitlab",
-    scheme: "gitlab",
     sample: "issue-comment",
     idHeader: "Idempotency-Key",
     to: "acme/app#12",
@@ -91,7 +87,6 @@ const places: Place[] = [
   },
   {
     name: "gitea",
-    scheme: "gitea",
     sample: "issue-comment",
     idHeader: "X-Gitea-Delivery",
     to: "acme/app#12",
@@ -106,7 +101,6 @@ const places: Place[] = [
   },
   {
     name: "jira",
-    scheme: "atlassian",
     sample: "comment-created",
     idHeader: "X-Atlassian-Webhook-Identifier",
     to: "SHOP-12",
@@ -118,7 +112,6 @@ const places: Place[] = [
   },
   {
     name: "bitbucket",
-    scheme: "atlassian",
     sample: "pull-request-comment",
     idHeader: "X-Request-UUID",
     to: "acme/app!12",
@@ -133,7 +126,6 @@ const places: Place[] = [
   },
   {
     name: "sentry",
-    scheme: "sentry",
     sample: "comment",
     idHeader: "Request-ID",
     to: "4501",
@@ -144,7 +136,6 @@ const places: Place[] = [
   },
   {
     name: "pagerduty",
-    scheme: "pagerduty",
     sample: "note",
     idHeader: "X-Webhook-Id",
     to: "Q02JTSNZWHSEKV",
@@ -160,7 +151,6 @@ const places: Place[] = [
   },
   {
     name: "notion",
-    scheme: "notion",
     sample: "comment-created",
     idHeader: "X-Request-Id",
     to: PAGE,
@@ -176,7 +166,6 @@ const places: Place[] = [
   },
   {
     name: "linear",
-    scheme: "linear",
     sample: "comment-create",
     idHeader: "Linear-Delivery",
     to: "ENG-1",
@@ -189,15 +178,39 @@ const places: Place[] = [
       data: { parentId: null, ...comment, body: text, issue: { identifier: "ENG-1" } },
     }),
   },
+  {
+    name: "zendesk",
+    sample: "comment-added",
+    idHeader: "X-Zendesk-Webhook-Invocation-Id",
+    to: "12",
+    start: () => startDouble(zendesk),
+    shown: shownHtml,
+    forge: forgeInvisible,
+    change: ({ id, text }) => ({
+      subject: "zen:ticket:12",
+      detail: { id: "12" },
+      event: { comment: { id, body: toPlainHtml(text) } },
+    }),
+  },
+  {
+    name: "chatwoot",
+    sample: "message",
+    idHeader: "X-Request-Id",
+    to: "3/42",
+    start: () => startDouble(chatwoot),
+    shown: (text) => shownText(text).trim(),
+    forge: forgeInvisible,
+    change: ({ id, text }) => ({ id: Number(id), content: text }),
+  },
 ];
 
 const presets = path.join(import.meta.dirname, "../presets");
 
-/** With the texts of its files in place of their names. */
+/** With the texts of its files in place of their names, and of cases the note. */
 function readPreset(name: string, file: string): Record<string, Record<string, unknown>> {
   const read = (one: string): string => readFileSync(path.join(presets, name, one), "utf8");
   return JSON.parse(read(file), (_key, value) =>
-    typeof value?.$file === "string" ? read(value.$file).trimEnd() : value,
+    typeof value?.$file === "string" ? read(value.$file).trimEnd() : (value?.note ?? value),
   );
 }
 
@@ -230,10 +243,17 @@ async function open(
   return { server, service };
 }
 
-async function sendEvent(service: Service, { name, scheme, sample, idHeader }: Place, payload: object): Promise<void> {
+/** The `auth` block of its preset. */
+function readAuth(name: string): Record<string, unknown> & { scheme: string } {
+  const { scheme, ...options } = readPreset(name, "preset.json")["common"]?.["auth"] as Record<string, unknown>;
+  return { ...options, scheme: String(scheme), secret: SECRET };
+}
+
+async function sendEvent(service: Service, { name, sample, idHeader }: Place, payload: object): Promise<void> {
   const body = Buffer.from(JSON.stringify(payload));
   const url = `${service.url}/hooks/${name}`;
-  const verifier = await createVerifier(scheme, { secret: SECRET });
+  const { scheme, ...options } = readAuth(name);
+  const verifier = await createVerifier(scheme, options);
   const signed = await verifier.sign?.({ method: "POST", url, body, contentType: "application/json", now: Date.now() });
   const headersFile = `samples/${sample}.request.json`;
   const { headers } = existsSync(path.join(presets, name, headersFile)) ? readPreset(name, headersFile) : {};
@@ -264,7 +284,7 @@ async function skipped(service: Service): Promise<{ reason: string }[]> {
 }
 
 describe.each(places)("$name", (place) => {
-  const { name, scheme, shown, keep = (text) => text, skipped: reason = /^the agent itself wrote it/ } = place;
+  const { name, shown, keep = (text) => text, skipped: reason = /^the agent itself wrote it/ } = place;
   const question = keep(QUESTION);
   const conversation = [QUESTION, "Why do you ask?"];
 
@@ -297,7 +317,7 @@ describe.each(places)("$name", (place) => {
     const { common } = readPreset(name, "preset.json");
     const mapping = {
       match: { path: name },
-      auth: { scheme, secret: SECRET },
+      auth: readAuth(name),
       messageTemplate: "A comment.",
       sessionKey: "issue",
       channel: "source",

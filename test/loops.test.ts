@@ -24,6 +24,8 @@ const channels: UserConfig["channels"] = {
   whatsapp: { phoneNumberId: "1", token: "token", dryRun },
   github: { token: "token", allow: ["*"], dryRun },
   gitlab: { token: "token", allow: ["*"], dryRun },
+  zendesk: { token: "token", subdomain: "acme", allow: ["12"], dryRun },
+  chatwoot: { token: "token", allow: ["3/*"], dryRun },
   http: { targets: { app: { url: "https://app.example.com" } }, dryRun },
 };
 
@@ -63,6 +65,8 @@ test.each([
   ["whatsapp", (n: number) => `4915112345678:wamid.${n}`],
   ["github", (n: number) => `acme/app#1/r${n}`],
   ["gitlab", (n: number) => `acme/app#1/d${"a".repeat(38)}${n}`],
+  ["zendesk", () => "12"],
+  ["chatwoot", () => "3/42"],
   ["http", () => "app"],
 ])("%s: a recipient gets 20 answers an hour, and further turns are held", async (channel, placeOf) => {
   const numbers = Array.from({ length: MAX_ANSWERS + TOO_MANY }, (_, index) => index + 10);

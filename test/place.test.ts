@@ -182,7 +182,9 @@ const UNBOUNDED = expect.stringMatching(
 );
 const block = { token: "t", baseUrl: "http://127.0.0.1:9" };
 const ACCOUNTS = {
-  ...Object.fromEntries(["github", "gitea", "gitlab", "linear", "slack", "notion"].map((name) => [name, block])),
+  ...Object.fromEntries(
+    ["github", "gitea", "gitlab", "linear", "slack", "notion", "chatwoot"].map((name) => [name, block]),
+  ),
   bitbucket: { ...block, email: "a@b.example" },
   jira: { ...block, email: "a@b.example" },
   sentry: { ...block, organization: "acme" },
@@ -246,6 +248,11 @@ test.each<[string, object[], string[]]>([
       { use: "sentry", path: "b", secret: other, context: ["event"] },
     ],
     ["hooks.presets[1]: A second secret uses channels.sentry. Set with.account."],
+  ],
+  [
+    "accounts of a desk",
+    [{ use: "chatwoot" }, { use: "chatwoot", path: "b", secret: other }],
+    ["hooks.presets[1]: A second secret uses channels.chatwoot. Set with.account."],
   ],
 ])("%s", async (_, presets, errors) => {
   const uses = presets.map((options) => ({ channel: "source", ...options }));

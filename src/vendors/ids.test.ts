@@ -109,6 +109,7 @@ describe("an id that a service has given a message", () => {
       channel: "C1",
       ts: id,
       note: { id },
+      audit: { events: [{ type: "Comment", id }] },
       messages: [{ id }],
       result: { chat: { id: 1 }, message_id: id, timestamp: id },
       data: { done: { made: { id } } },

@@ -1,5 +1,6 @@
 import { azuredevops } from "./azuredevops/index.ts";
 import { bitbucket } from "./bitbucket/index.ts";
+import { chatwoot } from "./chatwoot/index.ts";
 import { discord } from "./discord/index.ts";
 import { gitea } from "./gitea/index.ts";
 import { github } from "./github/index.ts";
@@ -25,6 +26,7 @@ import type { Vendors } from "../core/ports/vendor.ts";
 export const vendors: Vendors = {
   azuredevops,
   bitbucket,
+  chatwoot,
   discord,
   gitea,
   github,

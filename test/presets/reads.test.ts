@@ -105,6 +105,7 @@ interface Case {
   answers: typeof answers;
   authorization: Record<string, string>;
   shown: string;
+  hidden?: string;
 }
 
 const GITHUB = { channels: () => ({ github: { token: "t", baseUrl } }), authorization: { authorization: "Bearer t" } };
@@ -248,6 +249,38 @@ const CASES: Case[] = [
     shown: "Ann, 2026-01-05:\nLooking.",
   },
   {
+    // https://developer.zendesk.com/api-reference/ticketing/tickets/ticket_comments/#list-comments
+    preset: "zendesk",
+    read: "comments",
+    sample: "comment-added",
+    channels: () => ({ zendesk: { token: "a@example.com/token:t", baseUrl } }),
+    authorization: { authorization: `Basic ${btoa("a@example.com/token:t")}` },
+    answers: {
+      "/api/v2/tickets/5158/comments?sort=-created_at&page%5Bsize%5D=20": {
+        comments: [
+          { author_id: 9, created_at: "2026-01-06", plain_body: "A secret.", public: false },
+          { author_id: 8, created_at: "2026-01-05", plain_body: "It is lost.", public: true },
+        ],
+      },
+    },
+    hidden: "A secret.",
+    shown: "author 8, 2026-01-05:\nIt is lost.",
+  },
+  {
+    // https://developers.chatwoot.com, "Get messages"
+    preset: "chatwoot",
+    read: "messages",
+    sample: "message",
+    channels: () => ({ chatwoot: { token: "t", baseUrl } }),
+    authorization: { api_access_token: "t" },
+    answers: {
+      "/api/v1/accounts/3/conversations/42/messages?filter_internal_messages=true": {
+        payload: [{ content: "It failed.", created_at: 1767603600, message_type: 0, sender: { name: "Ann" } }],
+      },
+    },
+    shown: "Ann (customer), 2026-01-05 09:00 UTC:\nIt failed.",
+  },
+  {
     // https://docs.gitea.com/api/next/ repoDownloadPullDiffOrPatch
     ...GITEA,
     preset: "gitea",
@@ -335,6 +368,7 @@ test.each(CASES)("$preset, $read", async (one) => {
   expect(asked.map(({ url }) => url)).toEqual(Object.keys(one.answers));
   for (const { headers } of asked) expect(headers).toMatchObject(one.authorization);
   expect(prompt).toContain(one.shown);
+  if (one.hidden !== undefined) expect(prompt).not.toContain(one.hidden);
 });
 
 // https://docs.github.com/en/rest/actions/workflow-jobs

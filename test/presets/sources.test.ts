@@ -40,6 +40,12 @@ test.each([
   ["bitbucket", "issue-comment", "acme/shop#37"],
   ["bitbucket", "push-to-main", undefined],
   ["bitbucket", "data-center-comment", undefined],
+  ["zendesk", "comment-added", "5158"],
+  ["zendesk", "ticket-created", "5158"],
+  ["zendesk", "chat-message", "141"],
+  ["zendesk", "of-a-trigger", "5158"],
+  ["chatwoot", "message", "3/42"],
+  ["chatwoot", "resolved", "3/42"],
 ])("%s %s", async (preset, sample, to) => {
   const token = "t";
   const channels = {
@@ -51,6 +57,8 @@ test.each([
     sentry: { token, organization: "acme" },
     notion: { token },
     bitbucket: { token },
+    zendesk: { token, subdomain: "acme" },
+    chatwoot: { token },
   };
   const read = (name: string): unknown => JSON.parse(readFileSync(path.join(presets, preset, "samples", name), "utf8"));
   const post = await usePreset(preset, { channel: "source" }, channels);
@@ -65,3 +73,17 @@ test.each([
 function lowerKeys(headers: Record<string, string>): Record<string, string> {
   return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
 }
+
+test.each([
+  ["zendesk", "comment-added", { subdomain: "acme" }, "5158"],
+  ["chatwoot", "message", {}, "3/42"],
+])("%s answers the customer only if reply says so, in a public place", async (preset, sample, block, to) => {
+  const payload: unknown = JSON.parse(readFileSync(path.join(presets, preset, "samples", `${sample}.json`), "utf8"));
+  const placeOf = async (options: object) => {
+    const post = await usePreset(preset, { channel: "source", ...options }, { [preset]: { token: "t", ...block } });
+    return (await post(payload)).actions;
+  };
+  expect(await placeOf({})).toMatchObject([{ to, isPrivate: true }]);
+  expect(await placeOf({ reply: "note" })).toMatchObject([{ to }]);
+  expect(await placeOf({ reply: "public" })).toMatchObject([{ to: `public:${to}`, isPrivate: undefined }]);
+});

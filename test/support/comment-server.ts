@@ -28,7 +28,8 @@ interface CommentRoute {
   kind: "add" | "edit" | "list" | "react";
   /** The comment's text; undefined: the service refuses such a body. */
   textOf(body: Record<string, unknown>): unknown;
-  toAnswer(comments: Comment[], url: string): JsonAnswer;
+  /** `group`: the first group of `path`. */
+  toAnswer(comments: Comment[], url: string, group?: string): JsonAnswer;
 }
 
 export interface CommentService {
@@ -75,8 +76,7 @@ export async function startComments({ isAuthorized, routes, refuse }: CommentSer
         return "lost";
       }
       const affected = kind === "edit" && edited ? [edited] : kind === "add" ? comments.slice(-1) : comments;
-      const answer = toAnswer(affected, server.url);
-      return answer;
+      return toAnswer(affected, server.url, found[1]);
     }
     return refuse(404);
   });

@@ -3,7 +3,7 @@ import { isAdf, shownAdf } from "./adf.ts";
 import { toObject } from "../../src/core/shared/json.ts";
 import type { Comment, CommentService } from "./comment-server.ts";
 import { TOKEN } from "./comment-suite.ts";
-import { withoutMark } from "./comments.ts";
+import { shownText, withoutMark } from "./comments.ts";
 import { createRestComments } from "./rest-comments.ts";
 
 /** https://docs.gitlab.com/api/notes/ and https://docs.gitlab.com/api/discussions/ */
@@ -197,3 +197,99 @@ export const sentry: CommentService = createRestComments({
   end: "/",
   show: ({ id, text }) => ({ id, type: "note", data: { text }, dateCreated: "2026-01-05T09:31:44.118160Z" }),
 });
+
+/** https://developer.zendesk.com/api-reference/ticketing/tickets/ticket_comments/: a comment is part of an update of its ticket. */
+export const zendesk: CommentService = {
+  isAuthorized: ({ authorization }) => authorization === `Bearer ${TOKEN}`,
+  refuse: (status) => ({ status, body: { error: { title: "Refused", message: "No." } } }),
+  routes: [
+    {
+      method: "PUT",
+      path: /^\/api\/v2\/tickets\/12$/,
+      kind: "add",
+      textOf: ({ ticket }) => toObject(toObject(ticket)["comment"])["html_body"],
+      toAnswer: ([{ id, text } = { id: "", text: "" }]) => ({
+        status: 200,
+        body: {
+          ticket: { id: 12 },
+          audit: { id: 1, events: [{ id: Number(id), type: "Comment", public: false, html_body: text }] },
+        },
+      }),
+    },
+    {
+      method: "GET",
+      path: /^\/api\/v2\/tickets\/12\/comments\?sort=-created_at&page\[size\]=100$/,
+      kind: "list",
+      textOf: () => "",
+      toAnswer: (comments) => ({
+        status: 200,
+        body: {
+          comments: comments.toReversed().map(({ id, text }) => ({
+            id: Number(id),
+            type: "Comment",
+            html_body: `<div class="zd-comment">${text}</div>`,
+            plain_body: shownHtml(text),
+            public: false,
+          })),
+          meta: { has_more: false },
+        },
+      }),
+    },
+  ],
+};
+
+/** What a reader sees of HTML, without the mark. */
+export function shownHtml(html: string): string {
+  return shownText(toPlainHtml(html));
+}
+
+/** The text of HTML, as events have it. */
+export function toPlainHtml(html: string): string {
+  return html
+    .replaceAll("<br>", "\n")
+    .replaceAll(/<[^>]*>/g, "")
+    .replaceAll("&lt;", "<")
+    .replaceAll("&gt;", ">")
+    .replaceAll("&quot;", '"')
+    .replaceAll("&amp;", "&");
+}
+
+const toChatwootMessage = ({ id, text }: Comment): object => ({
+  id: Number(id),
+  content: text,
+  conversation_id: 42,
+  message_type: 1,
+  private: true,
+  sender: { id: 9, name: "Agent", type: "user" },
+});
+
+/** https://developers.chatwoot.com, "Messages": the last 20 before an id, the newest last. */
+export const chatwoot: CommentService = {
+  isAuthorized: (headers) => headers["api_access_token"] === TOKEN,
+  refuse: (status) => ({ status, body: { error: "Refused." } }),
+  routes: [
+    {
+      method: "POST",
+      path: /^\/api\/v1\/accounts\/3\/conversations\/42\/messages$/,
+      kind: "add",
+      textOf: ({ content, message_type: type }) => (type === "outgoing" ? content : undefined),
+      toAnswer: (comments) => ({ status: 200, body: comments.map(toChatwootMessage)[0] }),
+    },
+    {
+      method: "GET",
+      path: /^\/api\/v1\/accounts\/3\/conversations\/42\/messages(?:\?before=(\d+))?$/,
+      kind: "list",
+      textOf: () => "",
+      toAnswer: (comments, _url, before = "Infinity") => ({
+        status: 200,
+        body: {
+          meta: {},
+          payload: comments
+            .filter(({ id }) => Number(id) < Number(before))
+            .slice(-20)
+            .map(toChatwootMessage),
+        },
+      }),
+    },
+  ],
+};

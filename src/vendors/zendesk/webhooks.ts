@@ -1,7 +1,7 @@
-import { type HttpAnswer, type Refusal, requireId, toUnreadable } from "../kit/http.ts";
-import { parseRetryAfter } from "../../core/shared/net/network.ts";
+import { requireId, toUnreadable } from "../kit/http.ts";
 import { readPath, toObject, toObjects, toText } from "../../core/shared/json.ts";
-import { openCalls, readAll } from "../kit/hook-calls.ts";
+import { readAll } from "../kit/hook-calls.ts";
+import { openZendesk, WEBHOOK_ACCESS } from "./client.ts";
 import type { VendorWebhooks, WantedHook } from "../../core/ports/vendor.ts";
 
 const PAGE = 100;
@@ -12,19 +12,9 @@ const DELIVERED = new Set(["success", "accepted"]);
 export const webhooks: VendorWebhooks = {
   secretBy: "vendor",
   tokenVariables: ["ZENDESK_TOKEN", "ZENDESK_API_TOKEN"],
-  tokenNeeds: "an administrator: `<email>/token:<API token>`, or an OAuth access token that may write webhooks",
+  tokenNeeds: WEBHOOK_ACCESS,
   connect(access) {
-    const { token, place = "", baseUrl = `https://${place}.zendesk.com` } = access;
-    const authorization = token.includes("/token:")
-      ? `Basic ${Buffer.from(token).toString("base64")}`
-      : `Bearer ${token}`;
-    const call = openCalls(access, {
-      service: "Zendesk",
-      baseUrl,
-      root: "/api/v2",
-      headers: () => ({ authorization }),
-      explain,
-    });
+    const call = openZendesk(access);
     const base = "/webhooks";
     const read = async (id: string) => toObject((await call("GET", `${base}/${id}`)).body["webhook"]);
     const toBody = ({ url, events }: WantedHook) => ({
@@ -82,23 +72,3 @@ export const webhooks: VendorWebhooks = {
     }
   },
 };
-
-const ADVICE = new Map([
-  [401, `Check the token. It needs ${webhooks.tokenNeeds}.`],
-  [403, `The token needs ${webhooks.tokenNeeds}.`],
-  [404, "Check the subdomain."],
-]);
-
-/** Words a refusal: a limit, which ends, or what the token needs. https://developer.zendesk.com/api-reference/introduction/rate-limits/ */
-function explain({ status, headers, body }: HttpAnswer): Refusal {
-  const reason = toReason(body);
-  // The reset is in seconds.
-  const wait = parseRetryAfter(headers.get("retry-after")) ?? parseRetryAfter(headers.get("ratelimit-reset"));
-  return status === 429 ? { reason, retryable: true, retryAfterMs: wait } : { reason, advice: ADVICE.get(status) };
-}
-
-function toReason(body: Record<string, unknown>): string {
-  const error = toObject(toObjects(body["errors"])[0] ?? body["error"]);
-  const found = [error["title"], error["message"] ?? error["detail"]].map(toText).filter(Boolean);
-  return found.join(": ") || toText(body["description"]) || toText(body["error"]);
-}

@@ -81,6 +81,7 @@ export const doubles: Record<string, VendorDoubles> = {
     channels: { bitbucket: channel("acme/app!12") },
     hooks: { place: "acme/app", events: ["pullrequest:created"], id: "4" },
   },
+  chatwoot: { channels: { chatwoot: channel("3/42") } },
   discord: {
     channels: { discord: channel("175928847299117063") },
     presses: [
@@ -246,5 +247,8 @@ export const doubles: Record<string, VendorDoubles> = {
     ],
   },
   whatsapp: { channels: { whatsapp: channel("+15551234567", { token: "t", phoneNumberId: "1" }) } },
-  zendesk: { hooks: { place: "acme", account: { email: "a@example.com" }, events: ["ticket.comment_added"], id: "4" } },
+  zendesk: {
+    channels: { zendesk: channel("12") },
+    hooks: { place: "acme", account: { email: "a@example.com" }, events: ["ticket.comment_added"], id: "4" },
+  },
 };

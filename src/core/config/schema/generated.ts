@@ -2312,6 +2312,7 @@ export interface Grants1 {
  */
 export interface Channels {
   bitbucket?: ChannelsBitbucket;
+  chatwoot?: ChannelsChatwoot;
   discord?: ChannelsDiscord;
   gitea?: ChannelsGitea;
   github?: ChannelsGithub;
@@ -2328,10 +2329,12 @@ export interface Channels {
   slack?: ChannelsSlack;
   telegram?: ChannelsTelegram;
   whatsapp?: ChannelsWhatsapp;
+  zendesk?: ChannelsZendesk;
   email?: ChannelsEmail;
   http?: ChannelsHttp;
   [k: string]:
     | ChannelsBitbucket
+    | ChannelsChatwoot
     | ChannelsDiscord
     | ChannelsGitea
     | ChannelsGithub
@@ -2348,6 +2351,7 @@ export interface Channels {
     | ChannelsSlack
     | ChannelsTelegram
     | ChannelsWhatsapp
+    | ChannelsZendesk
     | ChannelsEmail
     | ChannelsHttp
     | undefined;
@@ -2381,6 +2385,38 @@ export interface ChannelsBitbucket {
   allowImages?: boolean;
   /**
    * Default: https://api.bitbucket.org/2.0.
+   */
+  baseUrl?: string;
+  /**
+   * The channel, as in the name of the block. It may be left out.
+   */
+  kind?: string;
+  /**
+   * Recipients that a payload may choose; * stands for any characters.
+   */
+  allow?: string[];
+  /**
+   * Who can see what is written there. Default: a recipient that the configuration names is private, any other one public, unless a preset knows that the place is private. A reply to a public place waits for a person if the agent has read something private.
+   */
+  audience?: "private" | "public";
+  /**
+   * Record deliveries as skipped, with what would have been sent, instead of sending them.
+   */
+  dryRun?: boolean;
+}
+/**
+ * Private notes and answers in Chatwoot's conversations.
+ *
+ * This interface was referenced by `Channels`'s JSON-Schema definition
+ * via the `patternProperty` "^chatwoot:[a-z0-9-]{1,24}$".
+ */
+export interface ChannelsChatwoot {
+  /**
+   * Access token of an agent who can see the conversation.
+   */
+  token: string;
+  /**
+   * Your own server. Default: https://app.chatwoot.com.
    */
   baseUrl?: string;
   /**
@@ -3013,6 +3049,42 @@ export interface ChannelsWhatsapp {
   version?: string;
   /**
    * For tests and proxies. Default: https://graph.facebook.com.
+   */
+  baseUrl?: string;
+  /**
+   * The channel, as in the name of the block. It may be left out.
+   */
+  kind?: string;
+  /**
+   * Recipients that a payload may choose; * stands for any characters.
+   */
+  allow?: string[];
+  /**
+   * Who can see what is written there. Default: a recipient that the configuration names is private, any other one public, unless a preset knows that the place is private. A reply to a public place waits for a person if the agent has read something private.
+   */
+  audience?: "private" | "public";
+  /**
+   * Record deliveries as skipped, with what would have been sent, instead of sending them.
+   */
+  dryRun?: boolean;
+}
+/**
+ * Internal notes and answers on Zendesk's tickets. An OAuth access token needs tickets:read and tickets:write.
+ *
+ * This interface was referenced by `Channels`'s JSON-Schema definition
+ * via the `patternProperty` "^zendesk:[a-z0-9-]{1,24}$".
+ */
+export interface ChannelsZendesk {
+  /**
+   * `<email>/token:<API token>` of an agent, or an OAuth access token.
+   */
+  token: string;
+  /**
+   * As in `https://<subdomain>.zendesk.com`.
+   */
+  subdomain?: string;
+  /**
+   * Instead of subdomain, for tests and proxies.
    */
   baseUrl?: string;
   /**

@@ -42,8 +42,8 @@ export interface CommentService<Body, C = Call> extends Pick<
   render(message: Pick<OutgoingMessage, "format" | "isNotice" | "text">, toMark: ToMark): Body | Promise<Body>;
   /** Adds a comment. Resolves to the id that events about it name. */
   add(to: string, body: Body, call: C): Promise<string>;
-  /** Replaces the text of a comment. Resolves to false if it is gone. */
-  edit(to: string, messageId: string, body: Body, call: C): Promise<boolean>;
+  /** Replaces the text of a comment. Resolves to false if it is gone. Absent: a comment stays as it is. */
+  edit?(to: string, messageId: string, body: Body, call: C): Promise<boolean>;
   /** Deletes a comment. Default: its text becomes a line that says that it is not needed any more. */
   remove?(to: string, messageId: string, call: C): Promise<unknown>;
   /** Looks for the mark in the newest comments. Resolves to the id. */
@@ -84,7 +84,7 @@ export function createCommentChannel<Body, C = Call>(
     openReads: open.openReads,
     openFile: files && open.openReads && createOpenFile({ ...files, access: open.openReads }),
     needsAllow: true,
-    canUpdate: true,
+    canUpdate: edit !== undefined,
     async send(message, signal) {
       const { to, replaces, mayBeSent, review, readEvent } = message;
       if (review && reviews) {
@@ -92,16 +92,18 @@ export function createCommentChannel<Body, C = Call>(
       }
       const { body, mark } = await renderMarked(message);
       const call = await open(signal, to, readEvent);
-      if (replaces !== undefined && (await edit(to, replaces, body, call))) return { messageId: replaces };
+      if (replaces !== undefined && (await edit?.(to, replaces, body, call))) return { messageId: replaces };
       const found = mayBeSent ? await find(to, mark, call) : undefined;
       return { messageId: found ?? (await add(to, body, call)) };
     },
-    async remove(to, messageId, signal, sign) {
-      const call = await open(signal, to);
-      const mark: ToMark = (shown = "") => toMark({ idempotencyKey: messageId, sign }, shown);
-      if (remove) await remove(to, messageId, call);
-      else await edit(to, messageId, await render({ text: "(See above.)" }, mark), call);
-    },
+    remove:
+      edit &&
+      (async (to, messageId, signal, sign) => {
+        const call = await open(signal, to);
+        const mark: ToMark = (shown = "") => toMark({ idempotencyKey: messageId, sign }, shown);
+        if (remove) await remove(to, messageId, call);
+        else await edit(to, messageId, await render({ text: "(See above.)" }, mark), call);
+      }),
     readDiff: reviews && (async (to, commit, signal) => reviews.readDiff(to, commit, await open(signal, to))),
     startWorking:
       startWorking &&

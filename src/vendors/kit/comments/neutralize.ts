@@ -79,6 +79,14 @@ export function neutralizePlain(text: string): string {
   return applyEdits(text, effects.filter((at) => !isWithin(kept, at)).map(toGap));
 }
 
+/** The first brace of a placeholder, also with tags before the second. */
+const PLACEHOLDER = /\{(?=(?:<[^<>]*>|\u200B)*[{%])/g;
+
+/** Support desks replace `{{ticket.requester.email}}` and `{% … %}` in a comment by what they know. */
+export function breakPlaceholders(text: string): string {
+  return text.replaceAll(PLACEHOLDER, `{${GAP}`);
+}
+
 const LINK = new RegExp(AUTOLINK, "iy");
 
 /** `<!channel>` notifies everyone in a channel of Slack. */
