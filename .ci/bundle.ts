@@ -2,7 +2,8 @@
 import { build, type Metafile, type Plugin } from "esbuild";
 import { globSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
-import { compiledChecks, writeChecks } from "./checks.ts";
+import { fillCompiledChecks, writeChecks } from "./checks.ts";
+import { writeFacts } from "./facts.ts";
 import { bundlePrograms, PROGRAM_FILES } from "../src/core/transforms/sandbox/prepare.ts";
 
 const ROOT = path.join(import.meta.dirname, "..");
@@ -45,13 +46,14 @@ export async function bundleProgram(dist: string): Promise<string[]> {
     target: "node24",
     // The libraries among them are CommonJS.
     banner: { js: 'import { createRequire as from } from "node:module";\nconst require = from(import.meta.url);' },
-    plugins: [compiledChecks(), lazyLibraries(), plainHttp()],
+    plugins: [fillCompiledChecks(), lazyLibraries(), plainHttp()],
     external: EXTERNAL,
     alias: ALIASES,
     metafile: true,
   });
   requireNames(metafile);
   await writeChecks(dist);
+  await writeFacts(path.join(dist, "checks"));
   // Last: some seconds later the sandbox's own builds end the process of esbuild, with any other build.
   await writeSandbox(dist);
   return Object.keys(metafile.inputs);

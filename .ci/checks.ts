@@ -1,7 +1,7 @@
 /** The checks by the package's own schemas, compiled for the bundle: to compile them would take half of a start. */
 import standalone from "ajv/dist/standalone/index.js";
 import { build, type Plugin } from "esbuild";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync } from "node:fs";
 import path from "node:path";
 import { parseSync } from "oxc-parser";
 import { createAjv, type SchemaOptions } from "../src/core/config/schema/ajv.ts";
@@ -9,10 +9,8 @@ import { findPresets, readPreset } from "../src/core/config/presets/file.ts";
 import { toOwnSchema, toSettingsSchema } from "../src/core/config/presets/parameters.ts";
 import { toBlockSchema } from "../src/core/config/schema/blocks.ts";
 import { BLOCK_OPTIONS, BUILT_CHECKS, readBuilt, toCheckName } from "../src/core/config/schema/validator.ts";
-import { createDiagnostics } from "../src/core/mapping/diagnostics.ts";
-import { compileMatch } from "../src/core/mapping/match.ts";
-import { isObject, toObject } from "../src/core/shared/json.ts";
 import { builtInDrivers } from "../src/service/drivers.ts";
+import { FACTS } from "./facts.ts";
 
 interface Check {
   schema: Record<string, unknown>;
@@ -38,24 +36,8 @@ export function listChecks(): Map<string, Check> {
   return new Map([...own, ...others]);
 }
 
-/** The file with the names of the schemas that were tried. */
-const TRIED = "tried.json";
-
-/** Those of the presets' `match.where`, of which the mapping reports nothing. */
-function listTried(): string[] {
-  const mappings = findPresets().flatMap((name) => readPreset(name).preset.mappings);
-  const schemas = mappings.map(({ match }) => toObject(match)["where"]).filter(isObject);
-  return schemas.filter(isFaultless).map(toCheckName);
-}
-
-function isFaultless(where: Record<string, unknown>): boolean {
-  const diagnostics = createDiagnostics({ file: undefined, key: "mapping" });
-  compileMatch({ where }, diagnostics);
-  return diagnostics.problems.length + diagnostics.warnings.length === 0;
-}
-
 /** Fills in `compiled-checks.ts`. */
-export function compiledChecks(): Plugin {
+export function fillCompiledChecks(): Plugin {
   const contents = `import { existsSync } from "node:fs";
 import { createRequire } from "node:module";
 import path from "node:path";
@@ -63,15 +45,15 @@ import { PACKAGE_ROOT } from "../../shared/system/package.ts";
 
 const require = createRequire(import.meta.url);
 const folder = path.join(PACKAGE_ROOT, "dist/checks");
-let tried;
+let facts;
 export const compiledChecks = {
   find(name) {
     const file = path.join(folder, name + ".cjs");
     return existsSync(file) ? require(file) : undefined;
   },
-  isTried(name) {
-    tried ??= new Set(require(path.join(folder, "${TRIED}")));
-    return tried.has(name);
+  findFacts(name) {
+    facts ??= require(path.join(folder, "${FACTS}"));
+    return facts[name];
   },
 };`;
   return {
@@ -86,7 +68,6 @@ export const compiledChecks = {
 export async function writeChecks(dist: string): Promise<void> {
   const checks = listChecks();
   mkdirSync(path.join(dist, "checks"), { recursive: true });
-  writeFileSync(path.join(dist, "checks", TRIED), JSON.stringify(listTried()));
   await build({
     entryPoints: Array.from(checks.keys(), (name) => ({ in: `check:${name}`, out: name })),
     outdir: path.join(dist, "checks"),

@@ -14,5 +14,5 @@ compiledChecks.find = (name) => {
   return existsSync(file) ? load(file) : undefined;
 };
 
-let tried: Set<string> | undefined;
-compiledChecks.isTried = (name) => (tried ??= new Set(load(path.join(PACKAGE, "dist/checks/tried.json")))).has(name);
+let facts: Record<string, object> | undefined;
+compiledChecks.findFacts = (name) => (facts ??= load(path.join(PACKAGE, "dist/checks/facts.json")))?.[name];

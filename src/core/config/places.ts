@@ -1,6 +1,6 @@
 import path from "node:path";
 import type { ConfigProblem, FoundProblem } from "../errors.ts";
-import type { Source } from "./parse/source.ts";
+import type { Located } from "./parse/source.ts";
 import type { ReadParts } from "./read-parts.ts";
 import { hideValues } from "./references.ts";
 
@@ -44,7 +44,7 @@ export function createPlaces(
   }
 }
 
-function locate(sources: ReadonlyMap<string, Source>, file: string | undefined, key = "") {
+function locate(sources: ReadonlyMap<string, Located>, file: string | undefined, key = "") {
   return sources.get(file ?? "")?.locate(key);
 }
 

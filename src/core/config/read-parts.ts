@@ -5,7 +5,7 @@ import { toChannelName } from "../shared/channel-names.ts";
 import { readRegularFile } from "../shared/system/files.ts";
 import { findParts } from "./include.ts";
 import { type Merged, mergeParts, type PartSource, toList } from "./merge.ts";
-import { parseSource, type Source } from "./parse/source.ts";
+import { type Located, parseSource, type Source } from "./parse/source.ts";
 import { type References, resolveReferences } from "./references.ts";
 import { findForeignReferences } from "./rules/secrets.ts";
 import { readSchema } from "./schema/validator.ts";
@@ -14,7 +14,7 @@ import { readSchema } from "./schema/validator.ts";
 export interface ReadParts {
   merged: Merged;
   /** By absolute path, the including file first. */
-  sources: Map<string, Source>;
+  sources: Map<string, Located>;
   /** With the keys of the whole configuration, or with their places. */
   problems: ConfigProblem[];
   /** References without a value, among values that are in use. */

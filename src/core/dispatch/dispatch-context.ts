@@ -25,7 +25,7 @@ interface DispatchRuntime {
 
 export interface DispatcherOptions {
   /** The node's data for the other nodes. */
-  describeNode?(): NodeInfo;
+  describeNode?: () => NodeInfo;
   journal: Journal;
   /** The runtime in use. It is asked for each piece of work, since a reload replaces it. */
   current(): DispatchRuntime;

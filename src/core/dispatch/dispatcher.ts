@@ -218,7 +218,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     if (performance.now() < renewAt) return;
     renewAt = performance.now() + RENEW_EVERY_MS;
     try {
-      const recovered = await options.journal.renewNode(NODE_LEASE_MS, options.describeNode?.());
+      const recovered = await options.journal.renewNode(NODE_LEASE_MS, options.describeNode);
       const hasRecovered = recovered.runs + recovered.deliveries > 0;
       if (hasRecovered) log.info("recovered interrupted work", recovered);
       if (hasRecovered || isFirstRenewal) await checkRestarts();

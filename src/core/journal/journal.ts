@@ -189,9 +189,9 @@ export interface Journal extends JournalReads, JournalWrites {
   /**
    * Extends the lease of this node by `forMs` from now, by the store's own clock. Returns the work of nodes whose lease
    * has ended to the queue, attempts and interruptions counted, and says how much that was; if its own had ended, only at the next call. Others
-   * are shown the `info`.
+   * are shown what `describe` says of it.
    */
-  renewNode(forMs: number, info?: NodeInfo): Promise<{ runs: number; deliveries: number }>;
+  renewNode(forMs: number, describe?: () => NodeInfo): Promise<{ runs: number; deliveries: number }>;
   /**
    * Whether this node's lease has lasted since a moment of `performance.now()`, and will for a while: it is extended if little
    * is left. If not, what was claimed before that moment may be another node's.

@@ -2,7 +2,7 @@ import path from "node:path";
 import { parseDuration } from "../shared/time.ts";
 import type { MappingInput } from "../config/schema/generated.ts";
 import { findUnknownKeywords, toUnknownKeyword } from "../config/schema/keywords.ts";
-import { compileSchema, type SchemaCheck } from "../config/schema/validator.ts";
+import { compilePayloadCheck, type SchemaCheck } from "../config/schema/validator.ts";
 import {
   mayReadPayload,
   type StoredSettings,
@@ -193,15 +193,17 @@ function compilePayloadSchema(
   if (schema === undefined) return undefined;
   try {
     const parsed = typeof schema === "string" ? parseSchema(readFile(path.resolve(baseDir, schema))) : schema;
-    const check = compileSchema(parsed, { untrusted: true });
-    for (const { key, name, nearest } of findUnknownKeywords(parsed)) {
-      const place = typeof schema === "string" ? `${schema}: ${key}: ` : "";
-      const at = typeof schema === "string" ? "schema" : `schema.${key}`;
-      const message = `${place}${toUnknownKeyword(name)}`;
-      if (nearest) diagnostics.problem(at, `${message} Did you mean "${nearest}"?`);
-      else diagnostics.warning(at, message);
-    }
-    return check;
+    return compilePayloadCheck(parsed, "schema", () => {
+      const unknown = findUnknownKeywords(parsed);
+      for (const { key, name, nearest } of unknown) {
+        const place = typeof schema === "string" ? `${schema}: ${key}: ` : "";
+        const at = typeof schema === "string" ? "schema" : `schema.${key}`;
+        const message = `${place}${toUnknownKeyword(name)}`;
+        if (nearest) diagnostics.problem(at, `${message} Did you mean "${nearest}"?`);
+        else diagnostics.warning(at, message);
+      }
+      return unknown.length > 0;
+    });
   } catch (error) {
     const place = typeof schema === "string" ? `The schema file ${schema}` : "The schema";
     diagnostics.problem("schema", `${place} cannot be used: ${messageOf(error)}.`);

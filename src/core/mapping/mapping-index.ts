@@ -136,11 +136,11 @@ function findShadow(mapping: CompiledMapping, earlier: readonly CompiledMapping[
 
 /** True if `wide` accepts everything that `narrow` accepts: every condition of `wide` is also one of `narrow`. */
 function isImplied(
-  { match: wide, ...earlier }: CompiledMapping,
-  { match: narrow, ...later }: CompiledMapping,
+  { match: wide, credential: earlier }: CompiledMapping,
+  { match: narrow, credential: later }: CompiledMapping,
 ): boolean {
   return (
-    earlier.credential === later.credential &&
+    earlier === later &&
     (wide.path === undefined || wide.path === narrow.path) &&
     (wide.source === undefined || wide.source === narrow.source) &&
     hasAll(narrow.headers, wide.headers) &&

@@ -1,6 +1,6 @@
 import type { MappingInput, ValuePattern } from "../config/schema/generated.ts";
 import { findOptionalConstants, findUnknownKeywords, toUnknownKeyword } from "../config/schema/keywords.ts";
-import { compileSchema, isTried, type SchemaCheck } from "../config/schema/validator.ts";
+import { compilePayloadCheck } from "../config/schema/validator.ts";
 import { messageOf } from "../errors.ts";
 import { appendSegment, isObject, readOwn, toKeyPath } from "../shared/json.ts";
 import { exactPayload } from "../shared/exact-json.ts";
@@ -83,24 +83,19 @@ function compilePayload(written: string, pattern: ValuePattern, diagnostics: Dia
 }
 
 function compileWhere(schema: unknown, diagnostics: Diagnostics): Test {
-  let check: SchemaCheck | undefined;
-  const compile = (): SchemaCheck => (check ??= compileSchema(schema, { untrusted: true }));
-  const holds: Test = ({ payload }) => compile()(payload).length === 0;
-  // Compiled at the first request: those of all presets would take half of a start.
-  if (isTried(schema)) return holds;
   try {
-    compile();
-    reportWhere(schema, diagnostics);
-    return holds;
+    const check = compilePayloadCheck(schema, "where", () => reportWhere(schema, diagnostics));
+    return ({ payload }) => check(payload).length === 0;
   } catch (error) {
     diagnostics.problem("match.where", `The schema is not valid: ${messageOf(error)}.`);
     return () => false;
   }
 }
 
-/** Reports keywords that the schema ignores, and constants that it leaves open: both match everything. */
-function reportWhere(schema: unknown, diagnostics: Diagnostics): void {
-  for (const { key, name, nearest } of findUnknownKeywords(schema)) {
+/** Reports keywords that the schema ignores, and constants that it leaves open: both match everything. Gives whether it has any. */
+function reportWhere(schema: unknown, diagnostics: Diagnostics): boolean {
+  const unknown = findUnknownKeywords(schema);
+  for (const { key, name, nearest } of unknown) {
     const remedy = nearest
       ? `Did you mean "${nearest}"?`
       : key === name
@@ -108,10 +103,12 @@ function reportWhere(schema: unknown, diagnostics: Diagnostics): void {
         : "";
     diagnostics.problem(`match.where.${key}`, `${toUnknownKeyword(name)} ${remedy}`.trim());
   }
-  for (const { key, name } of findOptionalConstants(schema)) {
+  const constants = findOptionalConstants(schema);
+  for (const { key, name } of constants) {
     const message = `A payload without "${name}" matches too: add "${name}" to required beside properties, or use match.payload.`;
     diagnostics.warning(`match.where.${key}`, message);
   }
+  return unknown.length + constants.length > 0;
 }
 
 /** Names the events of a mapping, and decides which of them lead to no action. */

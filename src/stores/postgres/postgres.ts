@@ -226,8 +226,8 @@ function createJournal(parts: Parts): PostgresJournal {
     },
   };
 
-  async function renew(forMs: number, info?: NodeInfo): Promise<Recovered> {
-    await lease.renew(forMs, info);
+  async function renew(forMs: number, describe?: () => NodeInfo): Promise<Recovered> {
+    await lease.renew(forMs, describe?.());
     // One at a time: a return may wait for a lock longer than until the next renewal.
     if (returning) return { runs: 0, deliveries: 0 };
     const work = { lostTokens: takeLostTokens(node), others: lease.mayTake(), now: node.now() };

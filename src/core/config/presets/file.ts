@@ -5,7 +5,7 @@ import type { Vendors } from "../../ports/vendor.ts";
 import { orElse, readRegularFile } from "../../shared/system/files.ts";
 import { PACKAGE_ROOT } from "../../shared/system/package.ts";
 import { didYouMean, findNearest } from "../../shared/text/text.ts";
-import { parseSource, type Source } from "../parse/source.ts";
+import { type Located, parseDataSource } from "../parse/source.ts";
 import type { Preset } from "../schema/generated.ts";
 import { toConfigProblem } from "../schema/problems.ts";
 import { compileSchema, createBuiltCheck } from "../schema/validator.ts";
@@ -110,7 +110,7 @@ export interface PresetFile {
   /** Absolute, as `folder`. */
   file: string;
   folder: string;
-  source: Source;
+  source: Located;
 }
 
 const checkPreset = createBuiltCheck("preset");
@@ -141,7 +141,7 @@ function readText(file: string): string {
 }
 
 function parsePreset(text: string, file: string, folder: string): PresetFile {
-  const source = parseSource(file, text);
+  const source = parseDataSource(file, text);
   const { value } = source;
   const problems = checkPreset(value).map(toConfigProblem);
   if (isPreset(value, problems)) {

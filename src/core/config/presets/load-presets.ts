@@ -3,7 +3,7 @@ import path from "node:path";
 import { messageOf } from "../../errors.ts";
 import { appendSegment, isWithin, readOwn, readPath, toObject, toText, isObject } from "../../shared/json.ts";
 import { findVendor } from "../../ports/vendor.ts";
-import type { Source } from "../parse/source.ts";
+import type { Located } from "../parse/source.ts";
 import { type Reference, withReferences } from "../references.ts";
 import { error, type Finding, warning } from "../rules/finding.ts";
 import type { MappingInput, Preset } from "../schema/generated.ts";
@@ -36,7 +36,7 @@ export interface LoadedPresets {
   /** Which key of a preset's file has its value from which key of the configuration. */
   origins: { file: string; key: string; origin: string }[];
   /** The presets' files, by absolute path. */
-  sources: Map<string, Source>;
+  sources: Map<string, Located>;
   /** The other files that were read or looked for, absolute. */
   files: Set<string>;
 }
@@ -138,7 +138,14 @@ function expandPreset(
   if (refused.length > 0) return;
 
   const unreadable = new Map<string, Finding>();
+  const texts = new Map<string, string>();
+  // Its mappings share most files.
   const readFile = (name: string, at: string): string => {
+    const text = texts.get(name) ?? readOnce(name, at);
+    texts.set(name, text);
+    return text;
+  };
+  const readOnce = (name: string, at: string): string => {
     loaded.files.add(path.join(folder, name));
     try {
       return readTemplate({ folder }, name);

@@ -242,8 +242,10 @@ export function toSettingsSchema(): ObjectSchema {
 
 const ONLY_PUBLISHED = "none, with publish: its events start nothing, and are only published.";
 
-function readMappingProperties(): Schema {
-  return toObject(readSchema("mapping")["properties"]);
+let mappingProperties: Readonly<Schema> | undefined;
+
+function readMappingProperties(): Readonly<Schema> {
+  return (mappingProperties ??= toObject(readSchema("mapping")["properties"]));
 }
 
 /** Values for a use of a preset, with the defaults. */

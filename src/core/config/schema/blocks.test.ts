@@ -1,11 +1,9 @@
 import { expect, test } from "vitest";
 import { listChecks } from "../../../../.ci/checks.ts";
-import { isObject, toObject } from "../../shared/json.ts";
-import { findPresets, readPreset } from "../presets/file.ts";
 import { builtInDrivers } from "../../../service/drivers.ts";
 import { checkConfigSchema } from "./blocks.ts";
 import { toConfigProblem } from "./problems.ts";
-import { createCheck, isTried } from "./validator.ts";
+import { createCheck } from "./validator.ts";
 
 const auth = (block: unknown): object => ({ hooks: { mappings: [{ match: { path: "x" }, auth: block }] } });
 const sentences = (value: unknown): string[] =>
@@ -63,12 +61,4 @@ test.each([...listChecks()])("the build's check %s finds what a checkout's finds
     const [one, other] = [structuredClone(value), structuredClone(value)];
     expect([built(one), one]).toEqual([compiled(other), other]);
   }
-});
-
-test("the build has tried the schemas of all presets, so that a start compiles none of them", () => {
-  const mappings = findPresets().flatMap((name) => readPreset(name).preset.mappings);
-  const schemas = mappings.map(({ match }) => toObject(match)["where"]).filter(isObject);
-  expect(schemas.length).toBeGreaterThan(20);
-  expect(schemas.filter((schema) => !isTried(schema))).toEqual([]);
-  expect(isTried({ ...schemas[0], minProperties: 1 })).toBe(false);
 });

@@ -9,8 +9,10 @@ export interface Validate {
 export interface CompiledChecks {
   /** Finds a check by its name. */
   find?(name: string): Validate | undefined;
-  /** Whether the build has tried the schema with this name, a `match.where` of a preset. */
-  isTried?(name: string): boolean;
+  /** Finds what the build knows of a text, see `build-facts.ts`. */
+  findFacts?(name: string): object | undefined;
+  /** Keeps it: in the build. */
+  keepFacts?(name: string, facts: object): void;
 }
 
 /** The build replaces this file; a checkout compiles each check at its first use. */

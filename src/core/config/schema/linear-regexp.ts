@@ -1,6 +1,7 @@
 import type * as Re2js from "re2js";
 import { messageOf } from "../../errors.ts";
 import { loadAtFirstUse } from "../../shared/system/package.ts";
+import { findFacts } from "./build-facts.ts";
 
 const re2js = loadAtFirstUse<typeof Re2js>("re2js");
 
@@ -18,9 +19,18 @@ export interface Expression {
  */
 export function compileExpression(body: string, flags: string): Expression {
   const native = new RegExp(body, flags);
+  let linear: Re2js.RE2JS | undefined;
+  const compile = (): Re2js.RE2JS => (linear ??= compileLinear(native, body, flags));
+  findFacts(`expression ${flags}`, body, () => {
+    compile();
+    return {};
+  });
+  return { test: (text) => compile().test(text), toString: () => String(native) };
+}
+
+function compileLinear(native: RegExp, body: string, flags: string): Re2js.RE2JS {
   try {
-    const linear = re2js().RE2JS.compile(toRe2(body, flags));
-    return { test: (text) => linear.test(text), toString: () => String(native) };
+    return re2js().RE2JS.compile(toRe2(body, flags));
   } catch (error) {
     throw new Error(
       `the expression ${String(native)} cannot run in linear time: ${messageOf(error)}. With a crafted request it ` +

@@ -5,8 +5,8 @@ import { readFileSync } from "node:fs";
 import path from "node:path";
 import { serialize } from "node:v8";
 import { PACKAGE_ROOT } from "../../shared/system/package.ts";
-import { isObject } from "../../shared/json.ts";
 import { createWeakCache } from "../../shared/weak-cache.ts";
+import { findFacts } from "./build-facts.ts";
 import { createAjv, limitReferences, requireValidSchema, type SchemaOptions } from "./ajv.ts";
 import { compiledChecks, type Validate } from "./compiled-checks.ts";
 import { withoutLooseNullable } from "./keywords.ts";
@@ -25,6 +25,20 @@ export function compileSchema(schema: unknown, options: SchemaOptions = {}): Sch
   const compile = (): SchemaCheck => compileValid(withoutLooseNullable(schema), options);
   if (options.untrusted !== true || options.skipHint) return compile();
   return untrusted.get(serialize([schema, options]).toString("latin1"), compile);
+}
+
+/**
+ * The check of a mapping's schema for payloads. Throws as `compileSchema` does. `report` says what else is wrong with the
+ * schema, and whether anything is. `kind`: what it reports about.
+ */
+export function compilePayloadCheck(schema: unknown, kind: string, report: () => boolean): SchemaCheck {
+  let check: SchemaCheck | undefined;
+  const compile = (): SchemaCheck => (check ??= compileSchema(schema, { untrusted: true }));
+  findFacts(kind, JSON.stringify(schema), () => {
+    compile();
+    return report() ? undefined : {};
+  });
+  return (value) => compile()(value);
 }
 
 /** The checks of mappings. */
@@ -55,11 +69,6 @@ export function createBlockCheck(schema: Record<string, unknown>): SchemaCheck {
 /** The name under which the build keeps the check of a block: equal schemas have the same. */
 export function toCheckName(schema: Record<string, unknown>): string {
   return `block-${hash("sha256", JSON.stringify(schema)).slice(0, 32)}`;
-}
-
-/** Whether the build has found no mistake in this schema, a `match.where` of a preset. */
-export function isTried(schema: unknown): boolean {
-  return isObject(schema) && compiledChecks.isTried?.(toCheckName(schema)) === true;
 }
 
 /** How the package's own schemas are checked. */

@@ -1,4 +1,5 @@
 import Handlebars from "handlebars";
+import { findFacts } from "../../config/schema/build-facts.ts";
 import { HookError } from "../../errors.ts";
 import { mayBeRounded } from "../../shared/exact-json.ts";
 import { readOwn, toText } from "../../shared/json.ts";
@@ -78,14 +79,33 @@ export function compileTemplate(source: string, syntax: Syntax = "plain"): Templ
 }
 
 function compile(source: string, syntax: Syntax): Template {
+  let parsed: ParsedTemplate | undefined;
+  const facts = findFacts(`template ${syntax}`, source, () => {
+    parsed = parseTemplate(source, syntax);
+    return { isStatic: isStatic(parsed.program), fields: [...parsed.fields] };
+  });
+  let ready: Template["render"] | undefined;
+  const render: Template["render"] = (context, limit) => {
+    ready ??= compileProgram((parsed ?? parseTemplate(source, syntax)).program);
+    parsed = undefined;
+    return ready(context, limit);
+  };
+  const fields = new Set(facts.fields);
+  return { isStatic: facts.isStatic, fields, render, renderKey: createRenderKey(render, fields) };
+}
+
+/** A template whose values are checked and escaped. */
+interface ParsedTemplate {
+  program: hbs.AST.Program;
+  fields: Set<string>;
+}
+
+function parseTemplate(source: string, syntax: Syntax): ParsedTemplate {
   try {
     const program = handlebars.parse(acceptIndexNotation(source));
     const fields = prepareSyntax(program);
     escapeValues(program, syntax);
-    const render = compileProgram(program);
-    if (!isStatic(program)) return { isStatic: false, fields, render, renderKey: createRenderKey(render, fields) };
-    const text = render({});
-    return { isStatic: true, fields, render: () => text, renderKey: () => ({ text, incomplete: false }) };
+    return { program, fields };
   } catch (error) {
     throw error instanceof TemplateError ? error : toTemplateError(error, source);
   }
