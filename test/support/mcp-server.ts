@@ -40,8 +40,11 @@ function createTools(description: string, onCall: (name: string, meta: unknown) 
   return server;
 }
 
-/** `before`: what each request waits for, by its method. */
-export async function startMcpServer(before?: (method: string) => Promise<void> | undefined): Promise<McpTestServer> {
+/** `before`: what each request waits for, by its method. `record`: as that of the server over stdio. */
+export async function startMcpServer(
+  before?: (method: string) => Promise<void> | undefined,
+  record?: string,
+): Promise<McpTestServer> {
   const calls: string[] = [];
   const callIds: string[] = [];
   let description = "Says hello.";
@@ -50,6 +53,7 @@ export async function startMcpServer(before?: (method: string) => Promise<void> 
     createTools(description, (name, meta) => {
       calls.push(name);
       callIds.push(toCallId(meta));
+      if (record !== undefined) appendCall(record, name, meta);
     }),
   );
   const server = createServer(async (request, response) => {
@@ -91,7 +95,11 @@ export function stdioCommand(record: string): string[] {
 
 const [, program, record = ""] = process.argv;
 if (program === import.meta.filename) {
-  serveStdio(() => createTools("Says hello.", (name, meta) => appendFileSync(record, `${name} ${toCallId(meta)}\n`)));
+  serveStdio(() => createTools("Says hello.", (name, meta) => appendCall(record, name, meta)));
+}
+
+function appendCall(record: string, name: string, meta: unknown): void {
+  appendFileSync(record, `${name} ${toCallId(meta)}\n`);
 }
 
 function toCallId(meta: unknown): string {

@@ -28,6 +28,8 @@ export interface DatabaseOptions {
   maxConnections: number;
   /** How long a write is sent again while the database is away, in milliseconds. */
   commitTimeoutMs: number;
+  /** For tests: connections that stay open. */
+  pool?: Pool;
   /** After how long the server ends a transaction that sends nothing, and a wait for a lock, in milliseconds. For tests. */
   maxIdleMs?: number;
   maxLockMs?: number;
@@ -93,11 +95,7 @@ export function createDatabase(options: DatabaseOptions): PostgresDatabase {
   const { maxIdleMs = MAX_IDLE_MS, maxLockMs = MAX_LOCK_MS } = options;
   const begin = toBegin({ maxIdleMs, maxLockMs });
   const settings = toSettings(options.url);
-  const pool = new Pool({ ...settings, max: maxConnections });
-  // A connection that breaks while it is idle leaves the pool.
-  // One that breaks while it is used fails its statement; the event alone would end the process.
-  pool.on("connect", (client) => client.on("error", () => undefined));
-  pool.on("error", (error) => log.debug("database connection lost", { error: error.message }));
+  const pool = options.pool ?? createPool(options.url, maxConnections, log);
   const outage = createOutage(log);
   const names = createNames(log);
   let closed = false;
@@ -126,7 +124,7 @@ export function createDatabase(options: DatabaseOptions): PostgresDatabase {
     },
     async close() {
       closed = true;
-      await pool.end();
+      if (!options.pool) await pool.end();
     },
   };
 
@@ -218,6 +216,15 @@ export function createDatabase(options: DatabaseOptions): PostgresDatabase {
   function requireOpen(): void {
     if (closed) throw new JournalUnavailable("the journal is closed");
   }
+}
+
+export function createPool(url: string, max: number, log: Log): Pool {
+  const pool = new Pool({ ...toSettings(url), max });
+  // A connection that breaks while it is idle leaves the pool.
+  // One that breaks while it is used fails its statement; the event alone would end the process.
+  pool.on("connect", (client) => client.on("error", () => undefined));
+  pool.on("error", (error) => log.debug("database connection lost", { error: error.message }));
+  return pool;
 }
 
 /** Settings that the server's defaults may change. An answer is sent only after the commit is on its disk. */

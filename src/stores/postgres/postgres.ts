@@ -16,7 +16,7 @@ import { createSign } from "../../core/shared/secret.ts";
 import { acceptEvents } from "./accept.ts";
 import { awaitEarlierCommits, type Changes, createChanges, recordChanges } from "./changes.ts";
 import { claimRuns, claimSuspect, nextDueAt, nextSuspectAt } from "./claim.ts";
-import { createDatabase, type PostgresDatabase, type Sql } from "./database.ts";
+import { createDatabase, type DatabaseOptions, type PostgresDatabase, type Sql } from "./database.ts";
 import { claimDeliveries, finishDelivery } from "./deliveries.ts";
 import { confirmReplays, findReplay } from "./idempotency.ts";
 import { acquireLease, listNodes, releaseLease, renewLease } from "./leases.ts";
@@ -45,7 +45,8 @@ export interface PostgresJournalOptions {
   /** Whether tables of an earlier version may be changed. */
   upgrade?: boolean;
   telemetry: Telemetry;
-  /** For tests: another clock of this process, and other periods. */
+  /** For tests: connections that stay open, another clock of this process, and other periods. */
+  pool?: DatabaseOptions["pool"];
   now?(): number;
   firstLeaseMs?: number;
   pollMs?: number;
@@ -64,11 +65,11 @@ export interface PostgresJournal extends Journal {
  */
 export async function createPostgresJournal(options: PostgresJournalOptions): Promise<PostgresJournal> {
   const { url, leaseUrl = url, maxConnections, commitTimeoutMs, telemetry, now = Date.now } = options;
-  const { firstLeaseMs = NODE_LEASE_MS, pollMs = POLL_MS } = options;
+  const { firstLeaseMs = NODE_LEASE_MS, pollMs = POLL_MS, pool, maxIdleMs } = options;
   const { log } = telemetry;
-  const database = createDatabase({ url, maxConnections, commitTimeoutMs, log, maxIdleMs: options.maxIdleMs });
+  const database = createDatabase({ url, maxConnections, commitTimeoutMs, log, maxIdleMs, pool });
   // A renewal is soon followed by the next, and logged by who asks for it.
-  const leaseDatabase = createDatabase({ url: leaseUrl, maxConnections: 1, commitTimeoutMs: 0, log: silentLog });
+  const leaseDatabase = createDatabase({ url: leaseUrl, maxConnections: 1, commitTimeoutMs: 0, log: silentLog, pool });
   try {
     await migrate(database, { upgrade: options.upgrade });
     await database.transact((sql) => addPartitions(sql, Date.now()));

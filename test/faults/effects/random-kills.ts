@@ -32,16 +32,18 @@ export async function killAtRandom(options: {
   };
   for (let count = 0; count < options.nodes; count++) nodes.push(await start());
   const ended = new AbortController();
-  const person = answerUntil(ended.signal, () => answerAll(nodes[0]!.client, turn));
+  const person = answerUntil(ended.signal, () => answerAll(nodes.at(-1)!.client, turn));
   const eventIds: string[] = [];
   for (let count = 0; count < kills; count++) {
-    const index = count % nodes.length;
-    const { body } = await postTurn(nodes[index]!.client);
+    const { id, client, service } = nodes[0]!;
+    const { body } = await postTurn(client);
     eventIds.push(body.eventId);
     await sleep(random.next() * MAX_PAUSE_MS);
-    await nodes[index]!.service.end("SIGKILL");
-    if (database !== undefined) await endLease(database, nodes[index]!.id);
-    nodes[index] = await start();
+    await service.end("SIGKILL");
+    if (database !== undefined) await endLease(database, id);
+    nodes.shift();
+    // After the last kill, the other nodes do its work.
+    if (count < kills - 1 || nodes.length === 0) nodes.push(await start());
   }
   const reports: TurnReport[] = [];
   for (const eventId of eventIds) reports.push(await finishTurn(nodes[0]!.client, turn, eventId));

@@ -19,6 +19,8 @@ export interface EffectTurn {
   modelWaitsFor: Promise<void>;
   /** The ids of the calls that the MCP server has executed, in order. */
   lines(): string[];
+  /** The calls that were executed are those of this copy of the folder. */
+  continueFrom(copy: string): void;
   close(): Promise<void>;
 }
 
@@ -41,7 +43,7 @@ export async function prepareTurn(server: "program" | "http", store?: UserConfig
     };
   });
   const [program = "", ...args] = stdioCommand(record);
-  const mcp = server === "http" ? await startMcpServer() : undefined;
+  const mcp = server === "http" ? await startMcpServer(undefined, record) : undefined;
   const at = mcp ? { url: mcp.url, private: true } : { command: [program, ...args] as [string, ...string[]] };
   const set = { kind: "mcp", ...at, audience: "private", callTimeoutSeconds: 3 } as const;
   const config: UserConfig = {
@@ -64,7 +66,14 @@ export async function prepareTurn(server: "program" | "http", store?: UserConfig
     configFile,
     models,
     modelWaitsFor: Promise.resolve(),
-    lines: () => mcp?.callIds ?? readLines(record).map((line) => line.split(" ")[1] ?? ""),
+    lines: () => readLines(record).map((line) => line.split(" ")[1] ?? ""),
+    continueFrom: (copy) =>
+      writeFileSync(
+        record,
+        readLines(path.join(copy, "calls"))
+          .map((line) => `${line}\n`)
+          .join(""),
+      ),
     async close() {
       await models.close();
       await mcp?.close();
@@ -75,7 +84,7 @@ export async function prepareTurn(server: "program" | "http", store?: UserConfig
 }
 
 function readLines(file: string): string[] {
-  return existsSync(file) ? readFileSync(file, "utf8").trim().split("\n") : [];
+  return existsSync(file) ? readFileSync(file, "utf8").split("\n").slice(0, -1) : [];
 }
 
 export function postTurn(client: Client): Promise<{ body: { eventId: string; runId: string } }> {
