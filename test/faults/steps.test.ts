@@ -13,26 +13,40 @@ import { createServer } from "node:http";
 /** What a turn with two calls asks for, in order, without a kill. */
 const REQUESTS = ["model 0", "call 1", "model 1", "call 2", "model 2"];
 
-test.each(REQUESTS.map((_, index) => index))("kill -9 during request %i of the turn", async (killedAt) => {
+/** A turn for each request: it is killed during that one. */
+interface Turn {
+  killedAt: number;
+  asked: string[];
+  eventId: string;
+  /** The messages of the last request to the model. */
+  messages: { role: string; content: unknown }[];
+}
+
+test("kill -9 during each request of a turn", async () => {
   const folder = mkdtempSync(path.join(tmpdir(), "hookline-steps-"));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-  const asked: string[] = [];
+  const turns = REQUESTS.map((_, killedAt): Turn => ({ killedAt, asked: [], eventId: "", messages: [] }));
   /** Until the kill, the request is never answered. */
-  const arrive = async (request: string): Promise<void> => {
+  const arrive = async ({ killedAt, asked }: Turn, request: string): Promise<void> => {
     asked.push(request);
     if (asked.length === killedAt + 1) await new Promise(() => {});
   };
   const models = await startModels();
   onTestFinished(() => models.close());
   models.answer(async (messages) => {
+    const [, number] = /errand (\d)/.exec(JSON.stringify(messages)) ?? [];
+    const turn = turns[Number(number)]!;
+    turn.messages = messages;
     const round = messages.filter(({ role }) => role === "tool").length;
-    await arrive(`model ${round}`);
+    await arrive(turn, `model ${round}`);
     if (round === 2) return { text: "All done." };
-    return { calls: [{ id: `id-${round + 1}`, name: "tickets__show", arguments: { id: round + 1 } }] };
+    const id = 10 * turn.killedAt + round + 1;
+    return { calls: [{ id: `id-${round + 1}`, name: "tickets__show", arguments: { id } }] };
   });
   const server = createServer((request, response) => {
-    const id = request.url?.slice(1) ?? "";
-    void arrive(`call ${id}`).then(() => response.end(`ticket ${id}`));
+    const id = Number(request.url?.slice(1));
+    const call = id % 10;
+    void arrive(turns[Math.floor(id / 10)]!, `call ${call}`).then(() => response.end(`ticket ${call}`));
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   onTestFinished(() => {
@@ -44,7 +58,7 @@ test.each(REQUESTS.map((_, index) => index))("kill -9 during request %i of the t
   const config: UserConfig = {
     agents: {
       providers: { house: { kind: "openai-compatible", baseUrl: models.baseUrl } },
-      defaults: { model: "house/large", maxAttempts: 1, heartbeat: { every: "24h" } },
+      defaults: { model: "house/large", maxAttempts: 1, maxConcurrent: turns.length, heartbeat: { every: "24h" } },
       tools: {
         tickets: {
           kind: "http",
@@ -61,24 +75,31 @@ test.each(REQUESTS.map((_, index) => index))("kill -9 during request %i of the t
 
   const killed = await startProcess(file);
   const client = createClient(killed.url, { hookToken: HOOK_TOKEN, gatewayToken: GATEWAY_TOKEN });
-  const { body } = await client.post("agent", { message: "hello", deliver: false, wakeMode: "next-heartbeat" });
-  await waitFor(() => asked.length === killedAt + 1, "the request");
+  for (const turn of turns) {
+    const errand = { message: `errand ${turn.killedAt}`, sessionKey: `session ${turn.killedAt}` };
+    const { body } = await client.post("agent", { ...errand, deliver: false, wakeMode: "next-heartbeat" });
+    turn.eventId = body.eventId;
+  }
+  await waitFor(() => turns.every(({ asked, killedAt }) => asked.length === killedAt + 1), "the requests");
   await killed.end("SIGKILL");
 
   const last = await openService(folder);
   onTestFinished(() => last.close());
-  const event = await last.settled(body.eventId);
-  expect(event.runs).toMatchObject([{ state: "done", reply: "All done." }]);
-  // Only the request that was interrupted is repeated.
-  expect(asked).toEqual([...REQUESTS.slice(0, killedAt + 1), ...REQUESTS.slice(killedAt)]);
-  const { steps } = await last.api(`/api/runs/${event.runs[0].id}`);
-  expect(steps.map(({ n, kind }: { n: number; kind: string }) => `${n} ${kind}`)).toEqual([
-    "1 model",
-    "2 call",
-    "3 model",
-    "4 call",
-    "5 model",
-  ]);
-  const results = models.lastMessages().filter(({ role }) => role === "tool");
-  expect(results.map(({ content }) => /ticket \d/.exec(String(content))?.[0])).toEqual(["ticket 1", "ticket 2"]);
+  for (const turn of turns) {
+    const event = await last.settled(turn.eventId);
+    const { killedAt, asked, messages } = turn;
+    expect(event.runs).toMatchObject([{ state: "done", reply: "All done." }]);
+    // Only the request that was interrupted is repeated.
+    expect(asked).toEqual([...REQUESTS.slice(0, killedAt + 1), ...REQUESTS.slice(killedAt)]);
+    const { steps } = await last.api(`/api/runs/${event.runs[0].id}`);
+    expect(steps.map(({ n, kind }: { n: number; kind: string }) => `${n} ${kind}`)).toEqual([
+      "1 model",
+      "2 call",
+      "3 model",
+      "4 call",
+      "5 model",
+    ]);
+    const results = messages.filter(({ role }) => role === "tool");
+    expect(results.map(({ content }) => /ticket \d/.exec(String(content))?.[0])).toEqual(["ticket 1", "ticket 2"]);
+  }
 });
