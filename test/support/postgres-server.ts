@@ -1,7 +1,18 @@
 import type { EventEmitter } from "node:events";
 import { randomBytes } from "node:crypto";
-import { spawnSync } from "node:child_process";
-import { chmodSync, chownSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { execFileSync, spawnSync } from "node:child_process";
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { Client } from "pg";
@@ -73,7 +84,7 @@ export async function startPostgres({
     onError: () => undefined,
   });
   if (standbyOf) await copyRunning(standbyOf, data);
-  else await server.initialise();
+  else await initialize(server, data);
   if (certificate) writeCertificate(data, certificate);
   await start();
 
@@ -112,6 +123,25 @@ export async function startPostgres({
     await stop("immediate");
     rmSync(folder, { recursive: true, force: true });
   }
+}
+
+/** For tests once in a run, whose temporary files are in a folder of its own: a copy takes a tenth of the time. */
+async function initialize(
+  server: Pick<InstanceType<typeof EmbeddedPostgres>, "initialise">,
+  data: string,
+): Promise<void> {
+  const first = path.join(tmpdir(), "hookline-postgres-first");
+  if (existsSync(first)) return void execFileSync("cp", ["-a", first, data]);
+  await server.initialise();
+  if (process.env.HOOKLINE_TEST_POSTGRES === undefined) return;
+  const copy = mkdtempSync(`${first}-`);
+  execFileSync("cp", ["-a", data, copy]);
+  try {
+    renameSync(path.join(copy, "data"), first);
+  } catch {
+    // Another process was faster.
+  }
+  rmSync(copy, { recursive: true, force: true });
 }
 
 /** https://www.postgresql.org/docs/current/continuous-archiving.html#BACKUP-LOWLEVEL-BASE-BACKUP */

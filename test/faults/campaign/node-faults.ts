@@ -39,7 +39,6 @@ const PAUSE_MS = 20_000;
 const LOCK_MS = 20_000;
 /** Work goes on under the fault. */
 const WORK_MS = 5000;
-const CUTS = 60;
 const LOST_COMMITS = 100;
 
 interface TestNode {
@@ -59,6 +58,8 @@ export interface FaultBed {
   url: string;
   nodes: (TestNode | undefined)[];
   random: Random;
+  /** How many connections the fault `cut` breaks at least. */
+  wantedCuts: number;
   start(index: number, options?: { env?: Record<string, string>; isOther?: boolean }): Promise<TestNode>;
   /** The slowest, after a node was killed or stopped. */
   takeoverMs: Record<"kill" | "stop", Takeover>;
@@ -122,8 +123,8 @@ const FAULTS: Record<NodeFault, (bed: FaultBed) => Promise<number | void>> = {
     }
     return bed.nodes.length;
   },
-  async cut({ proxy, random }) {
-    const enough = proxy.cuts() + CUTS;
+  async cut({ proxy, random, wantedCuts }) {
+    const enough = proxy.cuts() + wantedCuts;
     proxy.cutAfter(() => 2000 + random.below(60_000));
     while (proxy.cuts() < enough) {
       proxy.cut();
