@@ -40,10 +40,10 @@ function createTools(description: string, onCall: (name: string, meta: unknown) 
   return server;
 }
 
-/** `before`: what each request waits for, by its method. `record`: as that of the server over stdio. */
+/** `before`: what each request waits for, by its method. `file`: as the `record` of the server over stdio. */
 export async function startMcpServer(
   before?: (method: string) => Promise<void> | undefined,
-  record?: string,
+  file?: string,
 ): Promise<McpTestServer> {
   const calls: string[] = [];
   const callIds: string[] = [];
@@ -53,7 +53,7 @@ export async function startMcpServer(
     createTools(description, (name, meta) => {
       calls.push(name);
       callIds.push(toCallId(meta));
-      if (record !== undefined) appendCall(record, name, meta);
+      if (file !== undefined) appendCall(file, name, meta);
     }),
   );
   const server = createServer(async (request, response) => {
@@ -98,8 +98,8 @@ if (program === import.meta.filename) {
   serveStdio(() => createTools("Says hello.", (name, meta) => appendCall(record, name, meta)));
 }
 
-function appendCall(record: string, name: string, meta: unknown): void {
-  appendFileSync(record, `${name} ${toCallId(meta)}\n`);
+function appendCall(file: string, name: string, meta: unknown): void {
+  appendFileSync(file, `${name} ${toCallId(meta)}\n`);
 }
 
 function toCallId(meta: unknown): string {
