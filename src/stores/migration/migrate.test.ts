@@ -5,23 +5,16 @@ import { open as openSqlite } from "../../../test/contracts/journal/openers/sqli
 import {
   nextId,
   NOW,
-  sampleApproval,
-  sampleDelivery,
-  sampleEntry,
   sampleEvent,
-  sampleHeartbeat,
   sampleKeys,
-  sampleOutcome,
   sampleRun,
   sampleWake,
 } from "../../../test/contracts/journal/samples.ts";
-import { fill } from "../../../test/contracts/journal/fill.ts";
+import { complete, fill, fillMore } from "../../../test/contracts/journal/fill.ts";
 import { createPostgresUrl } from "../../../test/support/postgres.ts";
-import { numberAll, publish } from "../../../test/contracts/journal/publications.ts";
 import { ConfigError } from "../../core/errors.ts";
 import { silentTelemetry } from "../../core/telemetry/telemetry.ts";
-import { MAIN_SESSION } from "../../core/types.ts";
-import type { Journal, NewEvent } from "../../core/journal/journal.ts";
+import type { Journal } from "../../core/journal/journal.ts";
 import { createDatabase, type PostgresDatabase } from "../postgres/database.ts";
 import { createPostgresJournal } from "../postgres/postgres.ts";
 import { type MigratedTable, migrateJournal, type MigrationProgress } from "./migrate.ts";
@@ -97,101 +90,6 @@ async function readAll(journal: Journal): Promise<unknown> {
   };
 }
 
-/** Beside work in every state: what is stored in another form. */
-async function fillMore(journal: Journal): Promise<void> {
-  const body = Buffer.from(JSON.stringify({ text: "A sentence that the message repeats. ".repeat(20) }));
-  const wide = Buffer.alloc(200_000, "wide ");
-  const events: Partial<NewEvent>[] = [
-    { actions: [sampleRun("pieces", { message: `Read this: ${body.toString()}` })], request: requestOf(body) },
-    { actions: [sampleRun("wide", { message: wide.toString() })], request: requestOf(wide) },
-    {
-      actions: [],
-      status: "skipped",
-      request: requestOf(Buffer.alloc(0)),
-      reason: "nothing to do",
-      event: "push",
-      subject: "main",
-    },
-    { actions: [sampleRun("held")], replayOf: "earlier", credential: "token:deploys", traceparent: "00-1-2-01" },
-  ];
-  for (const event of events) await journal.accept(sampleEvent(event));
-  for (const run of await journal.claimRuns(10, NOW)) {
-    if (run.sessionKey === "held") {
-      const asked = await sampleApproval(journal, run, { question: sampleDelivery(run.id, { eventId: run.eventId }) });
-      await journal.holdRun(run, "approval", { asked: [asked], open: [], steps: [] });
-    } else await complete(journal, run);
-  }
-  await addJoined(journal);
-  await fillPublications(journal);
-  await journal.writeNotes([{ kind: "ready", key: "last", json: "1" }]);
-  const heartbeat = await sampleHeartbeat(journal, { consumedSeqs: [(await journal.pendingSystemEvents())[0]!.seq] });
-  await journal.completeHeartbeat(
-    heartbeat,
-    sampleOutcome({
-      model: "echo",
-      usage: { inputTokens: 3, outputTokens: 4 },
-      cost: 0.1 + 0.2,
-      entries: [sampleEntry({ sessionKey: MAIN_SESSION, role: "assistant", runId: heartbeat.id })],
-    }),
-  );
-  const urgent = sampleEvent({ hook: "wake", actions: [] });
-  urgent.actions.push(sampleWake("Still pending.", urgent.id), sampleWake("A second one.", urgent.id));
-  await journal.accept(urgent);
-}
-
-async function fillPublications(journal: Journal): Promise<void> {
-  const { publications } = journal;
-  await publish(journal, "deploys", { data: '{"n":1}' });
-  await publish(journal);
-  await numberAll(journal);
-  await publish(journal);
-  const lease = (await journal.lease("publications"))!;
-  await publications.number(lease, { seqs: [], types: [{ name: "deploys", payloadSchema: { type: "object" } }] });
-  const terms = {
-    id: "sub_1",
-    principal: "desk",
-    name: "deploys",
-    arguments: {},
-    url: "https://example.com",
-    secret: "s",
-  };
-  const progress = { acked: 1, cursor: "c", scanned: 1, open: [], abandonedCount: 0 };
-  await publications.subscribe({ ...terms, createdAt: NOW, refreshedAt: NOW }, progress);
-}
-
-async function complete(journal: Journal, run: Awaited<ReturnType<Journal["claimRuns"]>>[number]): Promise<void> {
-  const own = { sessionKey: run.sessionKey, eventId: run.eventId, runId: run.id };
-  const reply = `An answer with a sentence that only it has, and that its entry repeats. ${run.sessionKey}`;
-  await journal.completeRun(
-    run,
-    sampleOutcome({
-      reply,
-      model: "local/small",
-      usage: { inputTokens: 1000, outputTokens: 10 },
-      cost: 0.001,
-      entries: [
-        sampleEntry({ ...own, text: run.action.message, boundary: { version: 1, id: "0", source: "s", hook: "h" } }),
-        sampleEntry({ ...own, role: "assistant", text: reply }),
-      ],
-      deliveries: [
-        sampleDelivery(run.id, { eventId: run.eventId, conversation: "thread", addressee: "ada", update: true }),
-      ],
-    }),
-  );
-}
-
-async function addJoined(journal: Journal): Promise<void> {
-  const window = { key: "pr 1", closesAt: NOW + 60_000 };
-  for (const message of ["one", "two", "three"]) {
-    const action = sampleRun("joined", { message, coalesce: { key: window.key, windowMs: 60_000 } });
-    await journal.accept(sampleEvent({ actions: [{ ...action, window }] }));
-  }
-}
-
-function requestOf(body: Buffer): NewEvent["request"] {
-  return { ...sampleEvent().request, body };
-}
-
 /** A journal with all of it, closed. */
 async function createFilled(): Promise<string> {
   const at = folder();
@@ -212,7 +110,6 @@ test("the database shows what the file shows, and work continues", async () => {
   const tables = await migrate(at, url);
   expect(tables.filter(({ rows }) => rows === 0).map(({ table }) => table)).toEqual([
     "run_starts",
-    "buttons",
     "mail_folders",
     "mail_known",
     "mail_set_aside",
