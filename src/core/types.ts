@@ -250,6 +250,8 @@ export interface KeptChange extends Pick<Workspace, "account" | "repository"> {
   model?: string;
   base: string;
   branch: string;
+  /** The recipient of comments at its pull request: `acme/app#12`. Absent: it has none yet. */
+  pull?: string;
   /** The commit that was pushed last. */
   commit: string;
   /** The commits that were pushed before it. */

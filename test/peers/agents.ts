@@ -18,8 +18,8 @@ interface RealAgent {
   program: string;
   /** Arguments over ACP. Absent: it has no such form. */
   acp?: string[];
-  /** Arguments without it. Absent: it has no such form. */
-  headless?: string[];
+  /** Without it: its arguments, and another program of the package. Absent: it has no such form. */
+  headless?: { program?: string; arguments: string[] };
   /** The kind of the provider that speaks its format. */
   kind: "openai-compatible" | "anthropic" | "openai";
 }
@@ -30,6 +30,7 @@ const AGENTS: Record<string, RealAgent> = {
     version: "1.18.33",
     program: "bin/opencode.exe",
     acp: ["acp"],
+    headless: { arguments: ["run"] },
     kind: "openai-compatible",
   },
   claude: {
@@ -37,6 +38,10 @@ const AGENTS: Record<string, RealAgent> = {
     version: "0.101.0",
     program: "../../.bin/claude-agent-acp",
     acp: [],
+    headless: {
+      program: `../../@anthropic-ai/claude-agent-sdk-linux-${process.arch}/claude`,
+      arguments: ["-p", "--dangerously-skip-permissions"],
+    },
     kind: "anthropic",
   },
   codex: {
@@ -44,6 +49,10 @@ const AGENTS: Record<string, RealAgent> = {
     version: "2.6.0",
     program: "../../.bin/codex-acp",
     acp: [],
+    headless: {
+      program: "../../.bin/codex",
+      arguments: ["exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", "-"],
+    },
     kind: "openai",
   },
   qwen: {
@@ -51,7 +60,7 @@ const AGENTS: Record<string, RealAgent> = {
     version: "0.24.4",
     program: "../../.bin/qwen",
     acp: ["--acp"],
-    headless: ["--yolo", "-p", "Answer what is on standard input."],
+    headless: { arguments: ["--yolo", "-p", "Answer what is on standard input."] },
     kind: "openai-compatible",
   },
 };
@@ -59,10 +68,13 @@ const AGENTS: Record<string, RealAgent> = {
 const wanted = process.argv.slice(2);
 for (const [name, agent] of Object.entries(AGENTS)) {
   if (wanted.length > 0 && !wanted.includes(name)) continue;
-  const program = path.join(await installOnce(agent.package, agent.version), agent.program);
-  if (agent.acp) await tryAgent(`${name} ${agent.version} over ACP`, "acp", [program, ...agent.acp], agent.kind);
-  if (agent.headless) {
-    await tryAgent(`${name} ${agent.version} without ACP`, "command", [program, ...agent.headless], agent.kind);
+  const { acp, headless, kind, version } = agent;
+  const folder = await installOnce(agent.package, version);
+  const toProgram = (file = agent.program): string => path.join(folder, file);
+  if (acp) await tryAgent(`${name} ${version} over ACP`, "acp", [toProgram(), ...acp], kind);
+  if (headless) {
+    const command: Command = [toProgram(headless.program), ...headless.arguments];
+    await tryAgent(`${name} ${version} without ACP`, "command", command, kind);
   }
 }
 

@@ -18,7 +18,7 @@ export interface ModelServer {
   limit(prompt: { messages?: number; characters?: number }, thenReply: string): void;
   /** The body of each request, oldest first, in the wire format of its endpoint as far as the server keeps it. */
   bodies(): unknown[];
-  /** The model that each request names. */
+  /** The model of each request that names one. */
   models(): string[];
   /** The messages of each request, oldest first. */
   conversations(): { role: string; content: unknown }[][];
@@ -85,7 +85,7 @@ export async function startModels(): Promise<ModelServer> {
         );
     },
     bodies: () => mock.getRequests().map(({ body }) => body),
-    models: () => mock.getRequests().map(({ body }) => String(toObject(body)["model"])),
+    models: () => mock.getRequests().flatMap(({ body }) => toObject(body)["model"] ?? []).map(String),
     conversations: () => mock.getRequests().map(({ body }) => messagesOf(body)),
     lastMessages: () => messagesOf(mock.getLastRequest()?.body),
     close: () => mock.stop(),

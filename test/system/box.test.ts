@@ -1,6 +1,6 @@
 /** A program in the real sandbox. It does everything that its prompt says. */
-import { execFileSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, readFileSync, readlinkSync, rmSync, writeFileSync } from "node:fs";
+import { execFileSync, spawn, spawnSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, readFileSync, readlinkSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { homedir, tmpdir } from "node:os";
@@ -12,6 +12,7 @@ import { CONFINEMENT, toBoxCommand } from "../../src/agents/workspace/box.ts";
 import { failureOf } from "../../src/contracts/harness.ts";
 import { turnOf } from "../../src/contracts/agent.ts";
 import type { ModelApi, OwnCalls } from "../../src/core/ports/agent.ts";
+import { orElse } from "../../src/core/shared/system/files.ts";
 
 const AGENT = path.join(import.meta.dirname, "obedient-agent.mjs");
 const KINDS = { acp: createAcp, command: createCommand };
@@ -224,58 +225,175 @@ test("a mode that the agent does not have is a permanent failure that lists its 
   });
 });
 
-/** A probe for each line: its output in the box, and what it would be without the line. */
-describe("each line of the sandbox holds something back", () => {
-  const cases: [line: string, probe: string, held: RegExp][] = [
-    ["--unshare-pid", "ls /proc | grep -c '^[0-9]'", /^\d$/],
-    [
-      "--unshare-net",
-      `node -e 'require("net").connect(PORT, "127.0.0.1").on("connect", () => (console.log("reached"), process.exit())).on("error", () => console.log("held"))'`,
-      /held/,
-    ],
-    ["--unshare-uts", "hostname", /^box$/],
-    ["--unshare-ipc", "readlink /proc/self/ns/ipc", /^(?!HOST_IPC)/],
-    ["--disable-userns", "unshare --user true && echo made || echo held", /held/],
-    ["--uid", "id -u", /^1000$/],
-    ["--gid", "id -g", /^1000$/],
-    ["--hostname", "hostname", /^box$/],
-  ];
+interface Probe {
+  line: string;
+  /** The arguments of bubblewrap without it. */
+  off(args: string[]): string[];
+  /** A script whose output is `held` in the box, and something else without the line. */
+  script: string;
+  held: RegExp;
+}
 
-  test.each(cases)("%s", (line, probe, held) => {
-    const hostIpc = readlinkSync("/proc/self/ns/ipc");
-    const pattern = new RegExp(held.source.replace("HOST_IPC", hostIpc.replaceAll(/[[\]]/g, "\\$&")));
-    const script = probe.replace("PORT", String(outside.port));
-    expect(probeBox(script, CONFINEMENT)).toMatch(pattern);
-    // A host name needs a namespace of its own, and no namespaces inside a namespace.
-    const dependent: Record<string, string[]> = { "--unshare-uts": ["--hostname"] };
-    const left = CONFINEMENT.filter(([name = ""]) => name !== line && !dependent[line]?.includes(name));
-    if (line === "--uid" || line === "--gid") expect(process.getuid?.()).not.toBe(1000);
-    expect(probeBox(script, left)).not.toMatch(pattern);
+/** An option and its values, with those that need it. */
+const without =
+  (...options: [name: string, values: number][]) =>
+  (args: string[]): string[] =>
+    options.reduce((left, [name, values]) => {
+      const at = left.indexOf(name);
+      expect(at, name).toBeGreaterThan(0);
+      return left.toSpliced(at, 1 + values);
+    }, args);
+
+/** A mount of the same place with another option. */
+const mounted =
+  (option: string, to: string, from?: string) =>
+  (args: string[]): string[] => {
+    const at = args.findIndex((arg, index) => arg === to && /^--(?:ro-)?bind$/.test(args[index - 2] ?? ""));
+    expect(at, to).toBeGreaterThan(0);
+    return args.toSpliced(at - 2, 2, option, from ?? args[at - 1]!);
+  };
+
+const writes = (file: string): string => `if echo x 2> /dev/null > ${file}; then echo written; else echo held; fi`;
+const ofBox = (name: string): [script: string, held: RegExp] => [
+  `readlink /proc/self/ns/${name}`,
+  new RegExp(`^(?!${RegExp.escape(readlinkSync(`/proc/self/ns/${name}`))}$)`),
+];
+const row = (line: string, off: Probe["off"], script: string, held: RegExp): Probe => ({ line, off, script, held });
+const UTS: [string, number][] = [
+  ["--unshare-uts", 0],
+  ["--hostname", 1],
+];
+const USER: [string, number][] = [
+  ["--unshare-user", 0],
+  ["--disable-userns", 0],
+  ["--uid", 1],
+  ["--gid", 1],
+];
+const CONNECT = `node -e 'require("net").connect(process.env.PORT, "127.0.0.1").on("connect", () => (console.log("reached"), process.exit())).on("error", () => console.log("held"))'`;
+
+const PROBES: Probe[] = [
+  row("--unshare-pid", without(["--unshare-pid", 0]), "ls /proc | grep -c '^[0-9]'", /^\d$/),
+  row("--unshare-net", without(["--unshare-net", 0]), CONNECT, /^held$/),
+  row("--unshare-uts", without(...UTS), ...ofBox("uts")),
+  row("--unshare-ipc", without(["--unshare-ipc", 0]), ...ofBox("ipc")),
+  row("--unshare-cgroup-try", without(["--unshare-cgroup-try", 0]), ...ofBox("cgroup")),
+  row("--disable-userns", without(["--disable-userns", 0]), "unshare --user true && echo made || echo held", /^held$/),
+  row("--uid", without(["--uid", 1]), "id -u", /^1000$/),
+  row("--gid", without(["--gid", 1]), "id -g", /^1000$/),
+  row("--hostname", without(["--hostname", 1]), "hostname", /^box$/),
+  // Another user than root gets these two from bubblewrap in any case.
+  ...(process.getuid?.() === 0
+    ? [
+        row("--unshare-user", without(...USER), ...ofBox("user")),
+        row("--cap-drop", without(["--cap-drop", 1]), "grep CapBnd /proc/self/status", /\t0{16}$/),
+      ]
+    : []),
+  row("/usr", mounted("--bind", "/usr"), "grep -o ' /usr r[ow]' /proc/self/mountinfo", /^\/usr ro$/),
+  ...["passwd", "group", "hosts", "nsswitch.conf"].map((name) =>
+    row(
+      `/etc/${name}`,
+      mounted("--ro-bind", `/etc/${name}`, "/usr/bin/env"),
+      `head -c 6 /etc/${name}`,
+      /^(?:agent:|127\.0\.|passwd)/,
+    ),
+  ),
+  row("--dev", mountedBy("--dev", "/dev"), "stat -c %d /dev", new RegExp(`^(?!${statSync("/dev").dev}$)`)),
+  row("/dev/shm", (args) => withoutMount("/dev/shm", args), "echo x > /dev/shm/a; ls /tmp", /^a$/),
+  row("the folder of cwd", mounted("--bind", "/work"), writes("/work/a"), /^held$/),
+  row("/files", mounted("--bind", "/files"), writes("/files/a"), /^held$/),
+  row("a folder of read", mounted("--bind", "/opt/rules"), writes("/opt/rules/a"), /^held$/),
+  row("--proc", mountedBy("--proc", "/proc"), "ls /proc | grep -c '^[0-9]'", /^\d$/),
+  row("--remount-ro /dev", (args) => withoutRemount("/dev", args), writes("/dev/a"), /^held$/),
+  row("--remount-ro /", (args) => withoutRemount("/", args), writes("/a"), /^held$/),
+];
+
+function mountedBy(option: string, to: string): Probe["off"] {
+  return (args) => args.toSpliced(args.indexOf(option), 2, "--dev-bind", to, to);
+}
+
+function withoutMount(to: string, args: string[]): string[] {
+  return args.toSpliced(args.findIndex((arg, at) => arg === to && args[at - 2] === "--bind") - 2, 3);
+}
+
+function withoutRemount(to: string, args: string[]): string[] {
+  return args.toSpliced(
+    args.findIndex((arg, at) => arg === "--remount-ro" && args[at + 1] === to),
+    2,
+  );
+}
+
+/** Each fails without its line: nothing else holds back the same. */
+describe("each line of the sandbox holds something back", () => {
+  test.each(PROBES)("$line", ({ off, script, held }) => {
+    expect(probeBox(script)).toMatch(held);
+    expect(probeBox(script, off)).not.toMatch(held);
+  });
+
+  test("every line of its confinement is among them", () => {
+    const tried = [...PROBES.map(({ line }) => line), "--die-with-parent"];
+    const all = CONFINEMENT.map(([name = ""]) => name);
+    const ofRoot = process.getuid?.() === 0 ? [] : ["--unshare-user", "--cap-drop"];
+    expect(all.filter((name) => !tried.includes(name))).toEqual(ofRoot);
+  });
+
+  test("--die-with-parent", async () => {
+    const list = (): string => execFileSync("ps", ["-eo", "pid,args"], { encoding: "utf8" });
+    const starts = [(args: string[]) => args, without(["--die-with-parent", 0])].map((change, index) => {
+      const mark = `parent-${process.pid}-${index}`;
+      const box = makeBox(`sleep 600; : ${mark}`, change);
+      // The parent is a shell, which is killed.
+      const parent = spawn("/bin/sh", ["-c", '"$@" & wait', "sh", ...box.command], { stdio: "ignore" });
+      return { mark, parent, remove: box.remove };
+    });
+    try {
+      for (const { mark } of starts) await expect.poll(list).toMatch(new RegExp(`/bin/sh -c sleep 600; : ${mark}`));
+      for (const { parent } of starts) parent.kill("SIGKILL");
+      const [held, left] = starts as [(typeof starts)[number], (typeof starts)[number]];
+      await expect.poll(list).not.toContain(held.mark);
+      expect(list()).toContain(left.mark);
+    } finally {
+      const ours = list()
+        .split("\n")
+        .filter((line) => starts.some(({ mark }) => line.includes(mark)));
+      for (const line of ours) orElse(false, () => process.kill(Number.parseInt(line, 10), "SIGKILL"));
+      for (const { remove } of starts) remove();
+    }
   });
 });
 
-function probeBox(script: string, confinement: string[][]): string {
+/** The command of a box with a script, and its folders. */
+function makeBox(script: string, change = (args: string[]) => args): { command: string[]; remove(): void } {
   const own = mkdtempSync(path.join(tmpdir(), "hookline-probe-"));
-  const folders = Object.fromEntries(
-    ["work", "home", "tmp", "files", "own"].map((name) => [name, path.join(own, name)]),
-  );
-  for (const one of Object.values(folders)) mkdirSync(one);
-  const { work = "", home = "", tmp = "", files = "" } = folders;
+  const [work = "", home = "", tmp = "", files = "", ofService = "", rules = ""] = [
+    "work",
+    "home",
+    "tmp",
+    "files",
+    "own",
+    "rules",
+  ].map((name) => path.join(own, name));
+  const folders = { work, home, tmp, files, own: ofService };
+  for (const one of [...Object.values(folders), rules]) mkdirSync(one);
   const box = {
-    folders: { work, home, tmp, files, own: folders["own"] ?? "" },
-    isWorkReadOnly: false,
-    readable: new Map<string, string>(),
+    folders,
+    isWorkReadOnly: true,
+    readable: new Map([["/opt/rules", rules]]),
+    command: ["/bin/sh", "-c", script],
   };
-  const [program = "", ...args] = toBoxCommand(
-    { ...box, command: ["/bin/sh", "-c", script] },
-    "/usr/bin/bwrap",
-    confinement,
-  );
+  return {
+    command: change(toBoxCommand(box, "/usr/bin/bwrap")),
+    remove: () => rmSync(own, { recursive: true }),
+  };
+}
+
+function probeBox(script: string, change?: Probe["off"]): string {
+  const { command, remove } = makeBox(script, change);
+  const [program = "", ...args] = command;
   try {
-    const env = { PATH: "/opt/node/bin:/usr/bin:/bin" };
-    return execFileSync(program, args, { encoding: "utf8", env, stdio: ["ignore", "pipe", "pipe"] }).trim();
+    const env = { PATH: "/opt/node/bin:/usr/bin:/bin", PORT: String(outside.port) };
+    return spawnSync(program, args, { encoding: "utf8", env }).stdout.trim();
   } finally {
-    rmSync(own, { recursive: true });
+    remove();
   }
 }
 

@@ -90,7 +90,7 @@ export interface Box {
 }
 
 /** The command that runs a program in a box. Makes what the mounts need in the turn's own folders. */
-export function toBoxCommand(box: Box, bwrap: string, confinement = CONFINEMENT): string[] {
+export function toBoxCommand(box: Box, bwrap: string): string[] {
   const { folders, isWorkReadOnly, command, relay, homeFiles = {} } = box;
   const readable = [...box.readable].filter(([, file]) => !isOfSystem(file) && existsSync(file));
   for (const [to] of readable) if (isInside(to, BOX.home)) clearWay(folders.home, path.relative(BOX.home, to));
@@ -119,7 +119,7 @@ export function toBoxCommand(box: Box, bwrap: string, confinement = CONFINEMENT)
   const init = [NODE_IN_BOX, INIT_IN_BOX, RELAY_IN_BOX, String(RELAY_PORT), JSON.stringify(homeFiles)];
   return [
     bwrap,
-    ...confinement.flat(),
+    ...CONFINEMENT.flat(),
     ...SYSTEM.flatMap(mountSystem),
     ...ETC.flatMap(mountReadOnly),
     ...mounts.flat(),

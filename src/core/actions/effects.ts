@@ -223,11 +223,11 @@ async function send(
       }),
     );
     const { published } = sent;
-    if (change && published)
-      await steps.keepChange({ ...change, arguments: { ...change.arguments, branch: published.branch } }, [
-        ...toBranchKeys(change, published.branch),
-        published.to,
-      ]);
+    if (change && published) {
+      const { branch, to } = published;
+      const pushed = { ...change, arguments: { ...change.arguments, branch } };
+      await steps.keepChange(pushed, [...toBranchKeys(change, branch), to], to);
+    }
     const sources = CALL_RULES.sourcesOf(granted.call);
     const text = toResultText(sent.text, name, rules);
     result = { ...started, state: sent.isError ? "failed" : "done", ...text, sources, finishedAt: Date.now() };

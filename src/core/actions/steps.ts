@@ -18,8 +18,8 @@ export interface StepStore {
   settle(result: Step): Promise<void>;
   /** Whether another node has another configuration. */
   isDisputed(): Promise<boolean>;
-  /** Keeps a change of the run's session under its keys, so that events about it continue that session. */
-  keepChange(change: OfferedChange, keys: readonly string[]): Promise<void>;
+  /** Keeps a change of the run's session under its keys, so that events about it continue that session. `pull`: its pull request. */
+  keepChange(change: OfferedChange, keys: readonly string[], pull?: string): Promise<void>;
   /** Signs a text with a key of this store. */
   sign(text: string): Uint8Array;
 }

@@ -29,10 +29,10 @@ export function createStepStore(run: ClaimedRun & { claimedAt: number }, context
       telemetry.log.warn("the result of a call came after its run was lost", fields);
     },
     isDisputed: () => haveOtherConfigurations(context),
-    async keepChange({ account, arguments: { repository, base, branch, commit } }, keys) {
+    async keepChange({ account, arguments: { repository, base, branch, commit } }, keys, pull) {
       const { mapping = "", sessionKey, action } = run;
       const about = { sessionKey, mapping, model: action?.model };
-      await journal.keepChange(keys, { ...about, account, repository, base, branch, commit });
+      await journal.keepChange(keys, { ...about, account, repository, base, branch, pull, commit });
     },
     sign: journal.sign,
   };

@@ -38,6 +38,7 @@ import {
   isSource,
   toPlaces,
   type TargetOptions,
+  findPullPlace,
 } from "./policy/event-place.ts";
 
 /** Everything that is the same for all items of a request. */
@@ -250,7 +251,7 @@ function finishItem(
 ): Pick<ResolvedItem, "actions" | "reason" | "warnings"> {
   const { mapping, request, config } = mappingRun;
   const terms = { ...toTerms(base, mappingRun, keys), continues: continued.sessionKey };
-  const rendered = renderPlace(mappingRun, context);
+  const rendered = renderPlace(mappingRun, context) ?? (joined && findPullPlace(joined.change, mappingRun, context));
   const refusal = rendered && findPlaceRefusal(rendered, mappingRun);
   const place = refusal === undefined ? rendered : undefined;
   const applied = drafts.map((draft) => applyOpenClaw(draft, config));

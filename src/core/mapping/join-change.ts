@@ -54,7 +54,8 @@ export async function findJoined(
   const last = woken.findIndex(({ by }) => by === "person");
   const checks = last === -1 ? woken : woken.slice(0, last);
   const { tries } = made.workspace.fixed;
-  if (checks.some(({ by }) => by === "end")) return { reason: `${tries} turns by checks have not made it pass` };
+  if (checks.some(({ by }) => by === "end"))
+    return { reason: `${tries === 1 ? "1 turn by checks has" : `${tries} turns by checks have`} not made it pass` };
   return { change, made, woken: { by: checks.length >= tries ? "end" : "check", commit } };
 }
 
@@ -71,7 +72,7 @@ export function joinSession(
     return {
       ...joined,
       agent: "none",
-      message: `${tries} turns after failed checks have not made this pass, so I have stopped. A comment or a review here lets me go on.`,
+      message: `${tries === 1 ? "1 turn after a failed check has" : `${tries} turns after failed checks have`} not made this pass, so I have stopped. A comment or a review here lets me go on.`,
       instructions: undefined,
       context: undefined,
       grants: undefined,

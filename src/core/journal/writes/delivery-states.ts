@@ -48,12 +48,11 @@ export function* keepChange(writer: Writer, keys: readonly string[], change: Omi
     "SELECT change FROM hookline.sent_messages WHERE channel = $1 AND id = ANY($2::text[]) AND change IS NOT NULL",
     [change.account, [...keys]],
   );
-  const earlier = known.flatMap((row) => {
-    const before = toChange(row);
-    return [...before.earlier, before.commit];
-  });
+  const before = known.map(toChange);
+  const earlier = before.flatMap((one) => [...one.earlier, one.commit]);
   const others = [...new Set(earlier)].filter((commit) => commit !== change.commit).slice(-MAX_EARLIER);
-  const kept: KeptChange = { ...change, earlier: others };
+  const pull = change.pull ?? before.find((one) => one.pull !== undefined)?.pull;
+  const kept: KeptChange = { ...change, ...(pull !== undefined && { pull }), earlier: others };
   const json = JSON.stringify(kept);
   for (const key of keys) yield* writer.run(KEEP_CHANGE, [key, change.account, change.sessionKey, Date.now(), json]);
 }

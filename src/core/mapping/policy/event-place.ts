@@ -3,7 +3,7 @@ import type { CompiledMapping } from "../compile.ts";
 import { SOURCE_CHANNEL, toChannelName } from "../../shared/channel-names.ts";
 import { toText } from "../../shared/json.ts";
 import { blankToUndefined } from "../../shared/text/text.ts";
-import { ANY_CREDENTIAL, type ContextCall, type HookRequest, isSender } from "../../types.ts";
+import { ANY_CREDENTIAL, type ContextCall, type HookRequest, isSender, type KeptChange } from "../../types.ts";
 import { createToChannel } from "./openclaw.ts";
 import type { Draft } from "../draft.ts";
 import { findUndeliverable, isAllowedRecipient, MAX_LENGTHS, type Terms } from "./policy.ts";
@@ -68,6 +68,17 @@ export function renderPlace(
         commit: toCommit(place?.commit?.render(context, budget)),
         isPrivate: place?.audience?.render(context, budget).trim() === "private" || undefined,
       };
+}
+
+/** The pull request of a change. Checks of its branch may not name it. */
+export function findPullPlace(
+  { account, pull }: Pick<KeptChange, "account" | "pull">,
+  { mapping: { place }, budget }: TargetOptions,
+  context: object,
+): EventPlace | undefined {
+  if (pull === undefined) return undefined;
+  const isPrivate = place?.audience?.render(context, budget).trim() === "private" || undefined;
+  return { channel: account, to: pull, isPrivate };
 }
 
 /** Whether a read of a preset would be about another place than the event, because its payload contradicts itself. */
