@@ -25,7 +25,8 @@ const stop = async (): Promise<void> => {
 };
 
 /** The agent is a shell that obeys what follows `run:` in the last such line of its prompt. */
-const OBEY = 'prompt=$(cat); eval "$(printf "%s\n" "$prompt" | sed -n "s/^run: //p" | tail -1)"';
+const OBEY =
+  'prompt=$(cat); said=$(eval "$(printf "%s\n" "$prompt" | sed -n "s/^run: //p" | tail -1)"); [ -n "$said" ] || said=Nothing; printf "%s\n" "$said"';
 
 interface Kind {
   kind: ForgeKind;
@@ -208,7 +209,7 @@ function configOf(kind: ForgeKind, uses: Record<string, Record<string, unknown>>
       defaults: { model: "coder/default" },
       approvals: {},
     },
-    channels: { [kind]: { token: FORGE_TOKEN, baseUrl: forge.url } },
+    channels: { [kind]: { token: FORGE_TOKEN, baseUrl: forge.url, allow: ["acme/*"] } },
     hooks: {
       presets: Object.entries(uses).map(([name, options]) => ({
         use: kind,
@@ -421,7 +422,7 @@ describe("what a mapping allows", () => {
   });
 
   test("a setup that fails is a line in the prompt of the new tree, and of no other", async () => {
-    const read = "run: ls built; printf '%s' \"$prompt\" | grep -o 'The set[u]p of.*' || true";
+    const read = "run: ls built; printf '%s' \"$prompt\" | grep -o 'The set[u]p of.*'";
     const first = await post("setup", issue(read, 24));
     expect(first.runs[0].reply).toMatch(/^built\nThe setup of the repository \(.*\) ended with code 3: broken$/);
     expect((await post("setup", issue(read, 24))).runs[0].reply).toBe("built");
@@ -435,16 +436,17 @@ describe("what a mapping allows", () => {
     const fail = (text: string): Promise<Json> =>
       post("tries", check(branch, forge.commit({ "README.md": text }, { branch })));
     expect((await fail("one")).runs[0]).toMatchObject({ sessionKey: made.runs[0].sessionKey, state: "done" });
-    const said = forge.comments.length;
-    expect((await fail("two")).runs[0]).toMatchObject({ sessionKey: made.runs[0].sessionKey, state: "done" });
-    expect(forge.comments.slice(said)).toEqual([
+    expect(forge.comments).toMatchObject([/^Tried\n/, /^Nothing\n/].map((text) => expect.stringMatching(text)));
+    const two = await fail("two");
+    expect(two.runs[0]).toMatchObject({ sessionKey: made.runs[0].sessionKey, state: "done" });
+    expect(forge.comments.slice(2)).toEqual([
       expect.stringMatching(/^1 turn after a failed check has not made this pass, so I have stopped\./),
     ]);
     expect(await fail("three")).toMatchObject({
       status: "skipped",
       reason: "1 turn by checks has not made it pass",
     });
-    expect(forge.comments).toHaveLength(said + 1);
+    expect(forge.comments).toHaveLength(3);
     await post("tries", comment(number, "run: echo Go on"));
     expect((await fail("four")).runs[0]).toMatchObject({ sessionKey: made.runs[0].sessionKey, state: "done" });
   });

@@ -91,7 +91,7 @@ class AgentLost extends Error {
 
 const CANCEL_GRACE_MS = 2000;
 /** How long a program may take to end by itself, so that it can write what it keeps. */
-const END_GRACE_MS = 1000;
+const END_GRACE_MS = 5000;
 /** The longest title of a request for a permission, in characters. */
 const MAX_TITLE = 100;
 /** A longer line ends the connection. */

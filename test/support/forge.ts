@@ -45,8 +45,8 @@ export interface Forge {
   pushed: string[];
   /** Paths of all requests to the API, and of Git. */
   requests: string[];
-  /** Is called before and after each request is handled. */
-  listener?: (request: string, side: "before" | "after") => void;
+  /** Is called before and after each request is handled. `host`: the name by which the caller knows this service. */
+  listener?: (request: string, side: "before" | "after", host: string) => void;
   /** Answers the next requests for a path with a status. */
   fail(pattern: RegExp, status: number, times?: number): void;
   close(): Promise<void>;
@@ -180,21 +180,23 @@ export async function startForge(kind: ForgeKind = "github", { takesDrafts = tru
     const body = Buffer.concat(chunks);
     const { method = "", url: target = "/", headers } = request;
     requests.push(`${method} ${target}`);
-    forge.listener?.(`${method} ${target}`, "before");
+    const host = (headers.host ?? "").replace(/:\d+$/, "");
+    forge.listener?.(`${method} ${target}`, "before", host);
     const failure = failures.find(({ pattern, times }) => times > 0 && pattern.test(`${method} ${target}`));
     if (failure) {
       failure.times -= 1;
       response.writeHead(failure.status, { "content-type": "application/json" }).end('{"message":"failed"}');
       return;
     }
-    if (/\.git\//.test(target)) return serveGit(request, response, body);
+    if (/\.git\//.test(target))
+      return serveGit(request, response, body, () => forge.listener?.(`${method} ${target}`, "after", host));
     if (!isAuthorized(headers)) return send(response, 401, { message: "401 Unauthorized" });
     const { status, answer: value } = route(
       method,
       new URL(target, url),
       body.length > 0 ? JSON.parse(body.toString()) : {},
     );
-    forge.listener?.(`${method} ${target}`, "after");
+    forge.listener?.(`${method} ${target}`, "after", host);
     send(response, status, value);
   }
 
@@ -292,7 +294,7 @@ export async function startForge(kind: ForgeKind = "github", { takesDrafts = tru
     };
   }
 
-  function serveGit(request: IncomingMessage, response: ServerResponse, body: Buffer): void {
+  function serveGit(request: IncomingMessage, response: ServerResponse, body: Buffer, handled: () => void): void {
     const [, password = ""] = Buffer.from((request.headers.authorization ?? "").replace(/^Basic /, ""), "base64")
       .toString()
       .split(":");
@@ -329,7 +331,7 @@ export async function startForge(kind: ForgeKind = "github", { takesDrafts = tru
     backend.stdout.on("data", (chunk: Buffer) => chunks.push(chunk));
     backend.on("close", () => {
       const whole = Buffer.concat(chunks);
-      forge.listener?.(`${request.method} ${request.url}`, "after");
+      handled();
       const end = whole.indexOf("\r\n\r\n");
       const lines = whole.subarray(0, Math.max(0, end)).toString().split("\r\n").filter(Boolean);
       const headers = Object.fromEntries(lines.map((line) => line.split(/: (.*)/, 2) as [string, string]));

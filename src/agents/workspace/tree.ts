@@ -1,11 +1,12 @@
 import { createHash } from "node:crypto";
 import { copyFileSync, existsSync, mkdirSync, writeFileSync } from "node:fs";
 import path from "node:path";
+import { DriverError } from "../../core/errors.ts";
 import type { TurnWorkspace } from "../../core/ports/agent.ts";
 import type { RepositoryHost } from "../../core/ports/repository.ts";
 import { createFolder } from "../../core/shared/system/files.ts";
 import { RUN_IN_BOX } from "./box.ts";
-import { git } from "./git.ts";
+import { git, GitFailed } from "./git.ts";
 import { type Home, removeTree, type Start, type TreeState } from "./home.ts";
 import { type Mirror, openMirror } from "./mirror.ts";
 import { isForAgents } from "./protected-files.ts";
@@ -62,9 +63,10 @@ export async function openTree(options: TreeOptions): Promise<OpenedTree | undef
   } else if (!isKept) {
     await removeTree(folder);
     createFolder(folder, 0o700);
-    await git(["read-tree", commit], own);
-    if (workspace.isForeign) await useAgentsFilesOf(await mirror.fetch(start.base), own);
-    await git(["checkout-index", "--all", "--force", "--index"], own);
+    const base = workspace.isForeign ? await mirror.fetch(start.base) : undefined;
+    await writeFiles(commit, base, own).catch((error: unknown) => {
+      throw error instanceof GitFailed ? toUnwritten(error, `${repository} at ${commit.slice(0, 12)}`) : error;
+    });
   }
   if (isPushed || !isKept) await writeOwnGit({ folder, index, commit, branch: start.branch ?? start.base });
   const isDropped = isSame && !isKept && known.isChanged === true;
@@ -76,6 +78,19 @@ export async function openTree(options: TreeOptions): Promise<OpenedTree | undef
     isNew: !isKept,
     words: toWords(start, { workspace, isMoved: isSame && !isKept && known.head !== undefined, isDropped }),
   };
+}
+
+/** `base`: the commit that files for agents are from. */
+async function writeFiles(commit: string, base: string | undefined, own: Parameters<typeof git>[1]): Promise<void> {
+  await git(["read-tree", commit], own);
+  if (base !== undefined) await useAgentsFilesOf(base, own);
+  await git(["checkout-index", "--all", "--force", "--index"], own);
+}
+
+/** Git refuses names that lead out of the tree, or into its own folder. */
+function toUnwritten(error: GitFailed, where: string): DriverError {
+  const retryable = !/invalid path/i.test(error.output);
+  return new DriverError(`The files of ${where} cannot be written: ${error.message}`, { retryable });
 }
 
 /** The head of the branch is where the last turn began, or what it has offered. */
