@@ -80,6 +80,10 @@ test.each([
       const id = database === undefined ? "" : await findNewNode(database, known);
       return { id, service, client: createClient(service.url, { hookToken: HOOK_TOKEN, gatewayToken: GATEWAY_TOKEN }) };
     };
+    const replace = async (index: number): Promise<void> => {
+      if (database !== undefined) await endLease(database, nodes[index]!.id);
+      nodes[index] = await start(index);
+    };
     try {
       forge.commit({ "README.md": "hello\n" });
       for (let index = 0; index < count; index++) nodes.push(await start(index));
@@ -99,8 +103,7 @@ test.each([
         const index = await lost.disarm();
         if (index !== undefined) {
           killed += 1;
-          if (database !== undefined) await endLease(database, nodes[index]!.id);
-          nodes[index] = await start(index);
+          await replace(index);
         }
         const event = await nodes[0]!.client.settled(body.eventId);
         expect(event.runs, `${at}: ${JSON.stringify(kill)}`).toMatchObject([

@@ -240,7 +240,7 @@ const without =
   (args: string[]): string[] =>
     options.reduce((left, [name, values]) => {
       const at = left.indexOf(name);
-      expect(at, name).toBeGreaterThan(0);
+      if (at === -1) throw new Error(`there is no ${name}`);
       return left.toSpliced(at, 1 + values);
     }, args);
 
@@ -249,7 +249,7 @@ const mounted =
   (option: string, to: string, from?: string) =>
   (args: string[]): string[] => {
     const at = args.findIndex((arg, index) => arg === to && /^--(?:ro-)?bind$/.test(args[index - 2] ?? ""));
-    expect(at, to).toBeGreaterThan(0);
+    if (at === -1) throw new Error(`nothing is mounted at ${to}`);
     return args.toSpliced(at - 2, 2, option, from ?? args[at - 1]!);
   };
 
