@@ -85,7 +85,11 @@ export async function startModels(): Promise<ModelServer> {
         );
     },
     bodies: () => mock.getRequests().map(({ body }) => body),
-    models: () => mock.getRequests().flatMap(({ body }) => toObject(body)["model"] ?? []).map(String),
+    models: () =>
+      mock
+        .getRequests()
+        .flatMap(({ body }) => toObject(body)["model"] ?? [])
+        .map(String),
     conversations: () => mock.getRequests().map(({ body }) => messagesOf(body)),
     lastMessages: () => messagesOf(mock.getLastRequest()?.body),
     close: () => mock.stop(),
