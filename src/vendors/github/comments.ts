@@ -80,6 +80,7 @@ export function createGithub(options: GithubOptions): ChannelDriver {
         service: "GitHub",
         hosts: ["*.githubusercontent.com", "github-production-user-asset-6210df.s3.amazonaws.com"],
         withCredential: [host],
+        isFile: ({ pathname }, to) => isAttachment(pathname, to),
       },
       addressOf: (to) => to.replace(/\/r\d+$/, ""),
       // GitHub accepts 65,536 characters.
@@ -185,4 +186,13 @@ function parseRecipient(to: string): Recipient {
 function toCommentPath({ repository }: RestRecipient, messageId: string): string | undefined {
   const [, kind, id] = /#(issuecomment-|discussion_r)(\d+)$/.exec(messageId) ?? [];
   return id && `${repository}/${kind === "discussion_r" ? "pulls" : "issues"}/comments/${id}`;
+}
+
+/** A file that was dragged into a text: one of nobody's repository, or of that of the place. */
+function isAttachment(pathname: string, to: string): boolean {
+  const { owner = "", repo = "" } = RECIPIENT.exec(to)?.groups ?? {};
+  const [, place = "", name, kind] = /^\/([^/]+)(?:\/([^/]+))?\/(assets|files)\/[^/]/.exec(pathname) ?? [];
+  if (kind === undefined) return false;
+  if (name === undefined) return place === "user-attachments";
+  return `${place}/${name}`.toLowerCase() === `${owner}/${repo}`.toLowerCase();
 }

@@ -12,6 +12,8 @@ export interface FileService {
   hosts?: readonly string[];
   /** Further hosts of its files, which need the credential. */
   withCredential?: readonly string[];
+  /** Whether an address that an event names, at a host that gets the credential, is one of its files. Default: none is. */
+  isFile?(address: URL, to: string): boolean;
   /** The address of a file that has none, or another one than the event names. */
   locate?(
     file: { url?: string; id?: string },
@@ -19,17 +21,23 @@ export interface FileService {
   ): Promise<string | undefined> | string | undefined;
 }
 
-/** Finds files of events at one service. The credential goes to its own hosts only, whatever the address of an event says. */
-export function createOpenFile({ service, access, hosts = [], withCredential = [], locate }: FileService): OpenFile {
+/**
+ * Finds files of events at one service. The credential goes to its own hosts only, and to its files only: whoever writes a text
+ * could name any page there that the account may read.
+ */
+export function createOpenFile(service: FileService): OpenFile {
+  const { access, hosts = [], withCredential = [], isFile = () => false, locate } = service;
   return async (file, to, signal): Promise<FileAddress> => {
     const { baseUrl, headers } = await access(to, signal);
-    const url = (await locate?.(file, { to, baseUrl, signal })) ?? file.url;
+    const located = await locate?.(file, { to, baseUrl, signal });
+    const url = located ?? file.url;
     const parsed = url === undefined ? null : URL.parse(url);
-    if (url === undefined || !parsed) {
-      throw new DriverError(`${service} has no such file.`, { retryable: false });
+    const isOwn = parsed?.origin === new URL(baseUrl).origin;
+    const isAuthorized = isOwn || (parsed?.protocol === "https:" && withCredential.includes(parsed.host));
+    const isNamed = located === undefined || located === file.url;
+    if (url === undefined || !parsed || (isAuthorized && isNamed && !isFile(parsed, to))) {
+      throw new DriverError(`${service.service} has no such file.`, { retryable: false });
     }
-    const isOwn = parsed.origin === new URL(baseUrl).origin;
-    const isAuthorized = isOwn || (parsed.protocol === "https:" && withCredential.includes(parsed.host));
     const { accept: _, ...credential } = headers;
     return { url, hosts: [...hosts, ...withCredential], baseUrl, ...(isAuthorized && { headers: credential }) };
   };

@@ -7,6 +7,7 @@ import {
   type Call,
   createApi,
   type HttpAnswer,
+  type OpenApi,
   type Refusal,
   toLine,
   toRefusal,
@@ -57,8 +58,13 @@ interface LinearAccount {
   baseUrl?: string;
 }
 
+/** Opens the API for the calls of one message. */
+interface OpenLinear extends Pick<OpenApi, "openReads"> {
+  (signal: AbortSignal): Promise<Ask>;
+}
+
 /** Opens the API for the calls of one delivery. https://linear.app/developers/graphql */
-export function createLinearApi({ token, app, baseUrl = API }: LinearAccount): (signal: AbortSignal) => Promise<Ask> {
+export function createLinearApi({ token, app, baseUrl = API }: LinearAccount): OpenLinear {
   // https://linear.app/developers/oauth-2-0-authentication, "Client credentials tokens"
   const tokens =
     app &&
@@ -70,7 +76,8 @@ export function createLinearApi({ token, app, baseUrl = API }: LinearAccount): (
       advice: "Check channels.linear.app, and that the app may use client credentials.",
     });
   const open = createApi({ ...toApi("write", baseUrl), token: tokens ? () => tokens : token });
-  return async (signal) => createAsk(await open(signal), "write");
+  const openAsk = async (signal: AbortSignal): Promise<Ask> => createAsk(await open(signal), "write");
+  return Object.assign(openAsk, { openReads: open.openReads });
 }
 
 /** The API for the webhooks of a workspace or a team. */

@@ -42,6 +42,8 @@ export const linear: ChannelDefinition<LinearOptions> = {
   },
 };
 
+const UPLOADS = "uploads.linear.app";
+
 const UUID = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}";
 const RECIPIENT = new RegExp(
   `^(?<issue>[A-Z][A-Z0-9]{0,19}-[1-9]\\d{0,9})(?:/c(?<thread>${UUID})|/s(?<session>${UUID}))?$`,
@@ -52,7 +54,11 @@ export function createLinear(options: LinearOptions): ChannelDriver {
   return createCommentChannel(
     {
       name: "linear",
-      files: { service: "Linear", withCredential: ["uploads.linear.app"] },
+      files: {
+        service: "Linear",
+        withCredential: [UPLOADS],
+        isFile: ({ host }) => host === UPLOADS,
+      },
       limit: 20_000,
       addressOf: (to) => to.replace(/\/.*$/, ""),
       checkRecipient: recipientCheck(

@@ -71,7 +71,12 @@ export function createMsteams(options: MsteamsOptions): ChannelDriver {
   });
   return {
     name: "msteams",
-    openFile: createOpenFile({ service: "Teams", access: open.openReads, hosts: ["*.sharepoint.com"] }),
+    openFile: createOpenFile({
+      service: "Teams",
+      access: open.openReads,
+      hosts: ["*.sharepoint.com"],
+      isFile: ({ pathname }) => /\/v3\/attachments\/[^/]+\/views\//.test(pathname),
+    }),
     // Teams accepts about 28 KB of UTF-16 for the whole message.
     limit: 14_000,
     measureMarkdown: measureAs(HTML),

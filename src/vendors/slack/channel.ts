@@ -46,6 +46,7 @@ export function createSlack(options: SlackOptions): ChannelDriver {
       service: "Slack",
       access: open.openReads,
       withCredential: ["files.slack.com"],
+      isFile: ({ pathname }) => /^\/files-(?:pri|tmb)\//.test(pathname),
       hosts: ["*.slack.com", "slack-files.com", "*.slack-edge.com"],
       async locate({ url, id }, { signal }) {
         if (url !== undefined || id === undefined) return url;
