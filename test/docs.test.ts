@@ -35,6 +35,9 @@ import { createTestIo, plainEnv } from "./support/cli.ts";
 import { FORGE_TOKEN, startForge } from "./support/forge.ts";
 import { startGithubReviews } from "./support/vendors/github-reviews.ts";
 import { startGithub } from "./support/vendors/github-server.ts";
+import { startComments } from "./support/comment-server.ts";
+import * as comments from "./support/comment-services.ts";
+import { TOKEN } from "./support/comment-suite.ts";
 import { startModels } from "./support/models.ts";
 import { sharedPool } from "./support/pool.ts";
 import { PACKAGE } from "./support/program.ts";
@@ -269,7 +272,7 @@ async function adaptToMachine(page: string, port: number): Promise<(text: string
     [/^\{\n(?=[^]*^ {2}hooks: )(?![^]*^ {2}gateway: )/gm, `{\n  gateway: { port: ${port} },\n`],
     [/^ {2}gateway: \{(?! port)/gm, `  gateway: { port: ${port},`],
   ];
-  if (/(?:agents|answer-mails|morning-digest|triage-alerts)\.md$/.test(page)) {
+  if (/(?:agents|answer-mails|morning-digest|on-call|support-drafts|triage-alerts)\.md$/.test(page)) {
     const models = await startModels();
     models.reply("Hello");
     cleanUp.push(models.close);
@@ -294,7 +297,7 @@ async function adaptToMachine(page: string, port: number): Promise<(text: string
       [/app password/g, smtp.password],
     );
   }
-  if (/(?:channels|morning-digest|payments|triage-alerts)\.md$/.test(page)) {
+  if (/(?:channels|morning-digest|on-call|payments|triage-alerts)\.md$/.test(page)) {
     const slack = await startSlack();
     cleanUp.push(slack.close);
     PAGE_ENV["SLACK_TOKEN"] = slack.token;
@@ -306,6 +309,12 @@ async function adaptToMachine(page: string, port: number): Promise<(text: string
         ),
       );
     }
+    if (page.endsWith("on-call.md")) {
+      cleanUp.push(async () => {
+        const [first = {}] = await slack.sent();
+        expect(await slack.thread(String(first["ts"]))).toEqual(["Hello", "Hello"]);
+      });
+    }
     if (page.endsWith("payments.md")) {
       const line = "ada@example.com paid 19.99 USD: https://invoice.stripe.com/i/1";
       cleanUp.push(async () => expect(await slack.messages()).toEqual([line]));
@@ -315,17 +324,32 @@ async function adaptToMachine(page: string, port: number): Promise<(text: string
       [/"\$\{SLACK_TOKEN\}" \}/g, `"\${SLACK_TOKEN}", baseUrl: "${slack.baseUrl}" }`],
     );
   }
-  if (page.endsWith("let-an-agent-act.md")) {
+  if (page.endsWith("support-drafts.md")) {
+    const zendesk = await startComments(comments.zendesk);
+    cleanUp.push(zendesk.close, () => {
+      const notes = zendesk.texts().map(comments.shownHtml);
+      expect(notes).toEqual([expect.stringContaining("test"), "Hello"]);
+      expect(zendesk.requests.at(-2)).toMatch(/^GET .*comments/);
+    });
+    PAGE_ENV["ZENDESK_TOKEN"] = TOKEN;
+    replacements.push([/subdomain: "acme"/g, `baseUrl: "${zendesk.baseUrl}"`]);
+  }
+  if (/(?:chat-bot|let-an-agent-act)\.md$/.test(page)) {
     const [models, slack, tickets] = await Promise.all([startModels(), startSlack(), startToolServer()]);
     const create = { name: "tickets__create", arguments: { title: "db-7: disk 97 % full" } };
     models.answer((messages) => {
       const isHeartbeat = JSON.stringify(messages).includes("Heartbeat.");
-      return isHeartbeat || messages.at(-1)?.role === "tool" ? { text: "It is full." } : { calls: [create] };
+      const isQuestion = JSON.stringify(messages.at(-1)).includes("why did the import fail?");
+      return isHeartbeat || isQuestion || messages.at(-1)?.role === "tool"
+        ? { text: "It is full." }
+        : { calls: [create] };
     });
     cleanUp.push(models.close, slack.close, tickets.close, async () => {
       const opened = tickets.requests.filter(({ method }) => method === "POST");
       expect(opened).toMatchObject([{ path: "/projects/OPS/tickets", text: '{"title":"db-7: disk 97 % full"}' }]);
-      expect(await slack.messages()).toEqual(expect.arrayContaining(["It is full."]));
+      // In the chat, the reply is in the thread.
+      const said = page.endsWith("chat-bot.md") ? await slack.thread("1767603600.000100") : await slack.messages();
+      expect(said).toEqual(expect.arrayContaining(["It is full."]));
     });
     PAGE_ENV["SLACK_TOKEN"] = slack.token;
     replacements.push(

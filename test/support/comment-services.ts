@@ -218,7 +218,7 @@ export const zendesk: CommentService = {
     },
     {
       method: "GET",
-      path: /^\/api\/v2\/tickets\/12\/comments\?sort=-created_at&page\[size\]=100$/,
+      path: /^\/api\/v2\/tickets\/12\/comments\?sort=-created_at&page(?:\[|%5B)size(?:\]|%5D)=\d+$/,
       kind: "list",
       textOf: () => "",
       toAnswer: (comments) => ({
