@@ -6,13 +6,13 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterEach, beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { exampleOf, isReading, leafCommands, nameOf } from "../src/cli/command-list.ts";
 import { createProgram } from "../src/cli/all-commands.ts";
 import { createTestIo, plainEnv } from "./support/cli.ts";
 import { startProcess } from "./support/process.ts";
 import { PROGRAM } from "./support/program.ts";
-import { HOOK_TOKEN, startService, withTokens } from "./support/service.ts";
+import { HOOK_TOKEN, type Service, startService, withTokens } from "./support/service.ts";
 
 let folder: string;
 beforeEach(() => void (folder = mkdtempSync(path.join(tmpdir(), "hookline-closed-"))));
@@ -55,17 +55,19 @@ describe("a command that only prints ends with 0", () => {
     ["events", "export"],
     ["events", "list", "--json"],
   ];
-  test.each(READING.map((args) => [args.join(" "), args] as const))("webhooks %s", async (_, args) => {
-    const service = await startService({});
-    onTestFinished(service.close);
+  let service: Service;
+  beforeAll(async () => {
+    service = await startService({});
     await service.post("wake", { text: "hello" });
+  });
+  afterAll(() => service.close());
+
+  test.each(READING.map((args) => [args.join(" "), args] as const))("webhooks %s", async (_, args) => {
     const config = writeConfig({ gateway: { port: Number(new URL(service.url).port) } });
     expect(await runUnread(args, config)).toEqual({ code: 0, stderr: "" });
   });
 
   test("webhooks tail, at the next request", async () => {
-    const service = await startService({});
-    onTestFinished(service.close);
     const ended = runUnread(["tail", "--url", service.url], writeConfig());
     for (let isRunning = true; isRunning;) {
       await service.post("wake", { text: "hello" });

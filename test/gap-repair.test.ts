@@ -76,11 +76,18 @@ function passMinutes(count: number): void {
   aheadMs += count * 60_000;
 }
 
+/** The requests of events never change, so each is read once. */
+const known = new Map<string, string>();
+
 /** How often each delivery is there, of those that were not answered as a repeat. */
 async function readArrived(hook: string, idOf: (event: ReturnType<typeof JSON.parse>) => string): Promise<string[]> {
   const { events } = await client().api(`/api/events?hook=${hook}&limit=1000`);
   const all: string[] = [];
-  for (const { id } of events) all.push(idOf(await client().api(`/api/events/${id}`)));
+  for (const { id } of events) {
+    const arrived = known.get(id) ?? idOf(await client().api(`/api/events/${id}`));
+    known.set(id, arrived);
+    all.push(arrived);
+  }
   return all.toSorted();
 }
 const githubId = ({ request }: ReturnType<typeof JSON.parse>): string => request.headers["x-github-delivery"];

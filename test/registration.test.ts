@@ -244,9 +244,18 @@ if (process.env["CASES"] !== undefined) KILLED.push("pagerduty", "shopify", "zen
 test.each(KILLED)("%s: killed at any call and run again, there is one webhook", async (name) => {
   vendor = await startVendor(name);
   const file = path.join(folder, "webhooks.json5");
-  for (let call = 1; ; call++) {
+  const before = config();
+  expect(await register(name)).toMatchObject({ code: 0 });
+  // At a question that follows a question it leaves what it left at the first.
+  const isQuestion = (request = ""): boolean => request.startsWith("GET ");
+  const calls = vendor.requests.flatMap((request, index, all) =>
+    isQuestion(request) && isQuestion(all[index - 1]) ? [] : [index + 1],
+  );
+  expect(calls.length).toBeGreaterThan(0);
+  for (const call of calls) {
     vendor.hooks.length = 0;
     rmSync(path.join(folder, ".env"), { force: true });
+    write("webhooks.json5", before);
     const child = spawnWebhooks([...toArgs(name), "--config", file]);
     child.stdout.resume();
     child.stderr.resume();
@@ -254,8 +263,7 @@ test.each(KILLED)("%s: killed at any call and run again, there is one webhook", 
     const from = vendor.requests.length;
     // The vendor handles the request, and nobody hears of it.
     vendor.onRequest = (count) => void (count === from + call && child.kill("SIGKILL"));
-    const [code] = await ended;
-    if (code !== null) return expectRegistered(name);
+    expect(await ended).toEqual([null, "SIGKILL"]);
     expect(await register(name)).toMatchObject({ code: 0 });
     expectRegistered(name);
   }

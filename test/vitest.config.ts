@@ -7,16 +7,27 @@ const root = path.join(import.meta.dirname, "..");
 // Workers, and the programs that tests start, compile each file once.
 process.env["NODE_COMPILE_CACHE"] ??= path.join(root, "node_modules/.cache/compile");
 
+/**
+ * They start programs all the time, which costs the more memory a worker has: Linux copies its page tables. So they come first, while
+ * workers are small.
+ */
+const STARTING = /(?:workspaces|change|docs|package|program|closed-output)\.test\.ts$|test\/faults\//;
+
 /** They take longest, and most of them are small files, which vitest starts last. */
 const LONG =
-  /test\/(?:faults|browser|system)\/|(?:docs|package|postgres|queue|records|registration|gap-repair|injection|mcp|comment-services|sandbox|gmail|acp)\.test\.ts$/;
+  /test\/(?:browser|system)\/|(?:postgres|queue|records|registration|sqlite|gap-repair|reload|no-stack|injection|mcp|comment-services|sandbox|gmail|acp)\.test\.ts$/;
 
 class LongFirst extends BaseSequencer {
   override async sort(...files: Parameters<BaseSequencer["sort"]>): Promise<TestSpecification[]> {
-    const { long = [], short = [] } = Object.groupBy(await super.sort(...files), ({ moduleId }) =>
-      LONG.test(moduleId) ? "long" : "short",
-    );
-    return [...long, ...short];
+    const {
+      starting = [],
+      long = [],
+      short = [],
+    } = Object.groupBy(await super.sort(...files), ({ moduleId }) => {
+      if (STARTING.test(moduleId)) return "starting";
+      return LONG.test(moduleId) ? "long" : "short";
+    });
+    return [...starting, ...long, ...short];
   }
 }
 
@@ -41,6 +52,8 @@ export default defineConfig({
     // Most tests wait for something most of the time, so there are more workers than cores. A worker runs many files.
     maxWorkers: 6,
     isolate: false,
+    // A young generation of this size needs half of the collections, which are a tenth of a worker's time.
+    execArgv: ["--max-semi-space-size=32"],
     sequence: { sequencer: LongFirst },
     // Node imports the files itself: it strips the types, and nothing has to be transformed.
     experimental: { viteModuleRunner: false, nodeLoader: false },
@@ -49,6 +62,7 @@ export default defineConfig({
     // The message of a failure shows whole values: of a run elsewhere, only the last lines may be seen.
     chaiConfig: { truncateThreshold: 1000 },
     hookTimeout: 240_000,
-    expect: { poll: { timeout: 120_000 } },
+    // Most waits are for other processes, which a question every 50 ms would slow down.
+    expect: { poll: { timeout: 120_000, interval: 100 } },
   },
 });

@@ -1,6 +1,16 @@
 /** Trees as a program can leave them, and what becomes of each. The repository is real, and nothing runs in a sandbox here. */
 import { execFileSync } from "node:child_process";
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  copyFileSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -13,7 +23,7 @@ let root: string;
 let base: string;
 let ran: string;
 const signal = new AbortController().signal;
-beforeAll(() => {
+beforeAll(async () => {
   root = mkdtempSync(path.join(tmpdir(), "hookline-change-"));
   ran = path.join(root, "ran");
   const bare = path.join(root, "mirror.git");
@@ -28,6 +38,10 @@ beforeAll(() => {
   run("add", "--all", env);
   run("commit", "--quiet", "--message", "first", env);
   base = run("rev-parse", "HEAD", env);
+  const first = { repository: bare, tree: path.join(root, "checked-out"), index: path.join(root, "index"), signal };
+  mkdirSync(first.tree);
+  await git(["read-tree", base], first);
+  await git(["checkout-index", "--all", "--force", "--index"], first);
 });
 afterAll(() => rmSync(root, { recursive: true, force: true }));
 
@@ -59,11 +73,9 @@ async function change(
 ): Promise<FoundChange> {
   const home = path.join(root, `home-${(count += 1)}`);
   const [folder, index] = [path.join(home, "work"), path.join(home, "index")];
-  mkdirSync(folder, { recursive: true });
+  cpSync(path.join(root, "checked-out"), folder, { recursive: true, verbatimSymlinks: true, preserveTimestamps: true });
+  copyFileSync(path.join(root, "index"), index);
   const mirror = { folder: path.join(root, "mirror.git"), repository: "acme/app" } as OpenedTree["mirror"];
-  const own = { repository: mirror.folder, tree: folder, index, signal };
-  await git(["read-tree", base], own);
-  await git(["checkout-index", "--all", "--force", "--index"], own);
   mkdirSync(path.join(folder, ".git"));
   act(folder);
   const state = { commit: base, base: "main", branch: "agent/1f0a2b3c", account: "github", repository: "acme/app" };
@@ -94,30 +106,47 @@ const sh =
     void execFileSync("/bin/sh", ["-c", line], { cwd: folder, env: { PATH: process.env["PATH"], RAN: ran } });
 
 test.each<[string, (folder: string) => void, string[]]>([
-  ["an edit", write("src/a.ts", "2\n"), ["M src/a.ts +1 -1"]],
-  ["a new file", write("src/b c.ts"), ["A src/b c.ts +1 -0"]],
-  ["a name of another script", write("src/größe-日本.ts"), ["A src/größe-日本.ts +1 -0"]],
-  ["a removed file", sh("rm README.md"), ["D README.md +0 -1"]],
   [
-    "a file that became executable",
-    (folder) => chmodSync(path.join(folder, "README.md"), 0o755),
-    ["M README.md +0 -0"],
+    "edits, new files, also of another script and binary, a file in place of a link, one that became executable, none ignored",
+    all(
+      write("src/a.ts", "2\n"),
+      write("src/b c.ts"),
+      write("src/größe-日本.ts"),
+      write("logo.png", Buffer.from([0, 255, 1, 2])),
+      sh("rm link; chmod +x README.md"),
+      write("link", "now\n"),
+      write("built/x"),
+      // Line ends as they are.
+      write("src/crlf.txt", "a\r\nc\r\n"),
+    ),
+    [
+      "M README.md +0 -0",
+      "T link +1 -1",
+      "A logo.png binary",
+      "M src/a.ts +1 -1",
+      "A src/b c.ts +1 -0",
+      "M src/crlf.txt +1 -1",
+      "A src/größe-日本.ts +1 -0",
+    ],
   ],
-  ["a binary file", write("logo.png", Buffer.from([0, 255, 1, 2])), ["A logo.png binary"]],
-  ["a file in place of a link", all(sh("rm link"), write("link", "now\n")), ["T link +1 -1"]],
+  [
+    "a removed file, and a link to a folder in place of a folder",
+    sh("rm README.md; mv src other; ln -s other src"),
+    [
+      "D README.md +0 -1",
+      "A other/a.ts +1 -0",
+      "A other/crlf.txt +2 -0",
+      "A src +1 -0",
+      "D src/a.ts +0 -1",
+      "D src/crlf.txt +0 -2",
+    ],
+  ],
   [
     "a folder in place of a file",
     all(sh("rm README.md"), write("README.md/a")),
     ["D README.md +0 -1", "A README.md/a +1 -0"],
   ],
-  [
-    "a link to a folder in place of a folder",
-    sh("mv src other; ln -s other src"),
-    ["A other/a.ts +1 -0", "A other/crlf.txt +2 -0", "A src +1 -0", "D src/a.ts +0 -1", "D src/crlf.txt +0 -2"],
-  ],
-  ["an ignored file beside an edit", all(write("built/x"), write("src/a.ts", "3\n")), ["M src/a.ts +1 -1"]],
   ["a file that was touched only", sh("touch -d 2001-01-01 README.md"), []],
-  ["line ends as they are", write("src/crlf.txt", "a\r\nc\r\n"), ["M src/crlf.txt +1 -1"]],
 ])("%s", async (_, act, files) => {
   const { change: found, warnings } = await change(act);
   expect(warnings).toEqual([]);
