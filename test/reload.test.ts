@@ -25,7 +25,8 @@ const config = {
   hooks: { mappings: [{ match: { path: "x" }, transform: { module: "x.ts" }, deliver: false }] },
 };
 
-const POLL = { interval: 15 };
+/** For what must not be seen in between. */
+const OFTEN = { interval: 15 };
 
 let service: Service;
 afterEach(() => service.close());
@@ -35,7 +36,7 @@ describe("a change applies without a restart", () => {
     service = await startService({ config, files: { "transforms/x.ts": says("one") }, watch: true });
     expect(await message()).toBe("one");
     service.write("transforms/x.ts", says("two"));
-    await expect.poll(message, POLL).toBe("two");
+    await expect.poll(message).toBe("two");
   });
 
   test("of a helper that a transform imports", async () => {
@@ -46,7 +47,7 @@ describe("a change applies without a restart", () => {
     service = await startService({ config, files, watch: true });
     expect(await message()).toBe("one");
     service.write("transforms/lib/text.ts", 'export const text = "two";\n');
-    await expect.poll(message, POLL).toBe("two");
+    await expect.poll(message).toBe("two");
   });
 
   test("of the configuration, replaced by a rename as editors do", async () => {
@@ -54,7 +55,7 @@ describe("a change applies without a restart", () => {
     const mappings = [{ match: { path: "x" }, messageTemplate: "from a template", deliver: false }];
     service.write("webhooks.json5~", JSON.stringify(withTokens({ hooks: { mappings } })));
     renameSync(path.join(service.folder, "webhooks.json5~"), path.join(service.folder, "webhooks.json5"));
-    await expect.poll(message, POLL).toBe("from a template");
+    await expect.poll(message).toBe("from a template");
   });
 
   test("of a secret's file, replaced by a rename, and deleted for a moment", async () => {
@@ -67,12 +68,12 @@ describe("a change applies without a restart", () => {
     expect(await message()).toBe("one");
     service.write("secrets/word~", "two\n");
     renameSync(path.join(service.folder, "secrets/word~"), path.join(service.folder, "secrets/word"));
-    await expect.poll(message, POLL).toBe("two");
+    await expect.poll(message).toBe("two");
     rmSync(path.join(service.folder, "secrets/word"));
     await waitFor(async () => (await service.api("/api/status")).lastReloadError !== null);
     expect(await message()).toBe("two");
     service.write("secrets/word", "three\n");
-    await expect.poll(message, POLL).toBe("three");
+    await expect.poll(message).toBe("three");
   });
 
   test("of a secret's file that is written in two parts: the first alone is never used", async () => {
@@ -86,11 +87,11 @@ describe("a change applies without a restart", () => {
       .poll(async () => {
         used.add(await message());
         return [...used];
-      }, POLL)
+      }, OFTEN)
       .toContain("the other");
     expect([...used]).toEqual(["the first word", "the other"]);
     service.write("word", "short");
-    await expect.poll(message, POLL).toBe("short");
+    await expect.poll(message).toBe("short");
   });
 
   test("of a folder that was deleted and created again", async () => {
@@ -99,7 +100,7 @@ describe("a change applies without a restart", () => {
     await waitFor(async () => (await service.api("/api/status")).lastReloadError !== null);
     expect(await message()).toBe("one");
     service.write("transforms/x.ts", says("two"));
-    await expect.poll(message, POLL).toBe("two");
+    await expect.poll(message).toBe("two");
     expect((await service.api("/api/status")).lastReloadError).toBeNull();
   });
 
@@ -117,7 +118,7 @@ describe("a change applies without a restart", () => {
     service.write("transforms/x.ts", files["transforms/x.ts"]);
     await sleep(100);
     service.write("transforms/lib/text.ts", 'export const text = "two";\n');
-    await expect.poll(message, POLL).toBe("two");
+    await expect.poll(message).toBe("two");
     expect((await service.api("/api/status")).lastReloadError).toBeNull();
   });
 
@@ -138,7 +139,7 @@ describe("a change applies without a restart", () => {
       symlinkSync(version, path.join(service.folder, "mount/..data_tmp"));
       renameSync(path.join(service.folder, "mount/..data_tmp"), path.join(service.folder, "mount/..data"));
       rmSync(before, { recursive: true });
-      await expect.poll(message, POLL).toBe(text);
+      await expect.poll(message).toBe(text);
     }
   });
 
@@ -151,7 +152,7 @@ describe("a change applies without a restart", () => {
     expect(await message()).toBe("one");
     writeSync(file, rest);
     closeSync(file);
-    await expect.poll(message, POLL).toBe("two");
+    await expect.poll(message).toBe("two");
     expect((await service.api("/api/status")).lastReloadError).toBeNull();
   });
 
@@ -169,14 +170,14 @@ describe("a change applies without a restart", () => {
     service = await startService({ config, files, prepare, watch: true });
     expect(await message()).toBe("one");
     service.write("packages/shared/text.ts", 'export const text = "two";\n');
-    await expect.poll(message, POLL).toBe("two");
+    await expect.poll(message).toBe("two");
   });
 
   test("while a file beside it is saved all the time", async () => {
     service = await startService({ config, files: { "transforms/x.ts": says("one") }, watch: true });
     const saving = setInterval(() => service.write("transforms/other.ts", says("other")), 20);
     service.write("transforms/x.ts", says("two"));
-    await expect.poll(message, POLL).toBe("two");
+    await expect.poll(message).toBe("two");
     clearInterval(saving);
   });
 
@@ -199,7 +200,7 @@ describe("a change applies without a restart", () => {
     }
     expect(await generation()).toBe(before);
     service.write("data.json", '{ "text": "two" }');
-    await expect.poll(message, POLL).toBe("two");
+    await expect.poll(message).toBe("two");
     expect(await generation()).toBe(before + 1);
   });
 
@@ -209,7 +210,7 @@ describe("a change applies without a restart", () => {
       service.write("transforms/x.ts", says(`save ${save}`));
       await sleep(40);
     }
-    await expect.poll(message, POLL).toBe("save 9");
+    await expect.poll(message).toBe("save 9");
   });
 });
 
@@ -269,7 +270,7 @@ describe("a reload that failed because of a file that it read for the first time
     await failedAt();
     expect(await message()).toBe("one");
     for (const [file, text] of Object.entries(repaired)) service.write(file, text);
-    await expect.poll(message, POLL).toBe("two");
+    await expect.poll(message).toBe("two");
   });
 
   function toConfig(mapping: object): UserConfig {
@@ -289,7 +290,7 @@ test("a package is used once it is installed, after an upgrade, and after all we
     rmSync(at("word"), { recursive: true, force: true });
     renameSync(at(".word-new"), at("word"));
   };
-  const slow = { interval: 50, timeout: 20_000 };
+  const slow = { timeout: 20_000 };
   service.write("transforms/x.ts", code);
   await failedAt();
   expect(await message()).toBe("none");
@@ -308,14 +309,14 @@ test("a save ends the build of a module that does not end", async () => {
   service = await startService({ config, files: { "transforms/x.ts": says("one") }, watch: true });
   service.write("transforms/x.ts", `for (;;);\n${says("never")}`);
   const { folder } = service;
-  await expect.poll(async () => (await service.api("/api/status")).sandbox.inFlight, POLL).toBeGreaterThan(0);
+  await expect.poll(async () => (await service.api("/api/status")).sandbox.inFlight).toBeGreaterThan(0);
   writeFileSync(path.join(folder, "transforms/x.ts"), says("two"));
   const errors = new Set<unknown>();
   await expect
     .poll(async () => {
       errors.add((await service.api("/api/status")).lastReloadError);
       return message();
-    }, POLL)
+    }, OFTEN)
     .toBe("two");
   expect([...errors]).toEqual([null]);
 });
@@ -354,7 +355,7 @@ test("a file with a time in the future causes no reload after the other", async 
   const file = path.join(service.folder, "transforms/x.ts");
   service.write("transforms/x.ts", says("two"));
   utimesSync(file, new Date(), new Date(Date.now() + 1e9));
-  await expect.poll(message, POLL).toBe("two");
+  await expect.poll(message).toBe("two");
   await sleep(500);
   const { generation } = (await service.api("/api/status")).config;
   await sleep(1000);
@@ -370,7 +371,7 @@ test("after a failure, a file whose permissions change is read again", async () 
   await sleep(1000);
   expect(await failedAt()).toBe(at);
   chmodSync(path.join(service.folder, "schema.json"), 0o600);
-  await expect.poll(failedAt, POLL).not.toBe(at);
+  await expect.poll(failedAt).not.toBe(at);
 });
 
 test("a file may be replaced by a link to itself, and back", async () => {
@@ -384,7 +385,7 @@ test("a file may be replaced by a link to itself, and back", async () => {
   expect(await message()).toBe("one");
   rmSync(file);
   service.write("word", "two");
-  await expect.poll(message, POLL).toBe("two");
+  await expect.poll(message).toBe("two");
 });
 
 test("a lock file of tools that does not exist causes no reload, and is read once it does", async () => {
@@ -396,7 +397,7 @@ test("a lock file of tools that does not exist causes no reload, and is read onc
   await sleep(1000);
   expect(await generation()).toBe(before);
   service.write("tools.lock.json", '{ "version": 1, "sets": {} }');
-  await expect.poll(generation, POLL).toBe(before + 1);
+  await expect.poll(generation).toBe(before + 1);
   await sleep(500);
   expect(await generation()).toBe(before + 1);
 });
@@ -420,7 +421,7 @@ describe("a transform folder that links to", () => {
     expect(await message()).toBe("one");
     symlinkSync(target, path.join(service.folder, "transforms/lib/linked later"));
     service.write("transforms/x.ts", says("two"));
-    await expect.poll(message, POLL).toBe("two");
+    await expect.poll(message).toBe("two");
     expect((await service.api("/api/status")).lastReloadError).toBeNull();
   });
 
@@ -431,7 +432,7 @@ describe("a transform folder that links to", () => {
     };
     service = await startService({ config, files: { "transforms/real/x.ts": says("one") }, prepare, watch: true });
     service.write("transforms/real/x.ts", says("two"));
-    await expect.poll(message, POLL).toBe("two");
+    await expect.poll(message).toBe("two");
   });
 });
 
@@ -444,7 +445,7 @@ test("no request fails while reloads happen", async () => {
   });
   for (let save = 1; save <= 4; save += 1) {
     service.write("transforms/x.ts", says(String(save)));
-    await expect.poll(message, POLL).toBe(String(save));
+    await expect.poll(message).toBe(String(save));
   }
   stop.abort();
   await Promise.all(load);
@@ -497,9 +498,9 @@ describe("a change that no event reports", () => {
     service = await startService({ config: { hooks }, prepare, watch: true });
     expect(await message()).toBe("one");
     swap(service.folder);
-    await expect.poll(message, { interval: 50, timeout: 10_000 }).toBe("two");
+    await expect.poll(message, { timeout: 10_000 }).toBe("two");
     service.write(`${hooks.transformsDir}/x.ts`, says("three"));
-    await expect.poll(message, { interval: 50, timeout: 10_000 }).toBe("three");
+    await expect.poll(message, { timeout: 10_000 }).toBe("three");
   });
 });
 

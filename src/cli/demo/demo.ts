@@ -147,7 +147,7 @@ async function settle(service: DemoService, eventId: string) {
   return event;
 }
 
-const POLL_MS = 20;
+const POLL_MS = 50;
 const MAX_WAIT_MS = 60_000;
 
 async function until(isDone: () => Promise<boolean>): Promise<void> {
