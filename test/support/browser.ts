@@ -40,7 +40,8 @@ export async function startBrowser(): Promise<TestBrowser> {
   });
   return {
     async open(url, viewport = { width: 1280, height: 800 }) {
-      const context = await browser.newContext({ viewport, acceptDownloads: true });
+      // An animation without end is drawn 60 times a second.
+      const context = await browser.newContext({ viewport, acceptDownloads: true, reducedMotion: "reduce" });
       const page = await context.newPage();
       const problems: string[] = [];
       page.on("console", (message) => {

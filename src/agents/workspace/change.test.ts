@@ -1,7 +1,6 @@
 /** Trees as a program can leave them, and what becomes of each. The repository is real, and nothing runs in a sandbox here. */
 import { execFileSync } from "node:child_process";
 import {
-  chmodSync,
   copyFileSync,
   cpSync,
   existsSync,
