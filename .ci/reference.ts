@@ -7,6 +7,8 @@ import { createProgram } from "../src/cli/all-commands.ts";
 import { readSchema } from "../src/core/config/schema/validator.ts";
 import { HTTP_ERRORS } from "../src/core/errors.ts";
 import { createRoutes } from "../src/operator/http/routes.ts";
+import { HELPERS } from "../src/core/mapping/template/helpers.ts";
+import { BODIES, GENERIC, HELPER_TEXTS, OTHER_BODIES } from "./reference-texts.ts";
 import { builtInDrivers } from "../src/service/drivers.ts";
 
 const root = path.join(import.meta.dirname, "..");
@@ -156,6 +158,16 @@ function toTable(rows: string[][]): string {
   return ["| Key | Type | Default | Meaning |", "|---|---|---|---|", ...body].join("\n");
 }
 
+function toTwoColumns(left: string, right: string, rows: readonly (readonly [string, string])[]): string {
+  return [`| ${left} | ${right} |`, "|---|---|", ...rows.map(([one, other]) => `| ${one} | ${other} |`)].join("\n");
+}
+
+function toHelperRow(name: string): [string, string] {
+  const text = HELPER_TEXTS[name];
+  if (text === undefined) throw new Error(`HELPER_TEXTS in .ci/reference-texts.ts lacks ${name}.`);
+  return [`\`${name}\``, text];
+}
+
 function writeMapping(mapping: Schema): string {
   const rows = Object.entries(mapping.properties ?? {}).flatMap(([name, schema]) => rowsOf(name, schema, {}));
   return join(
@@ -165,56 +177,14 @@ function writeMapping(mapping: Schema): string {
     "See [templates and mappings](../guide/mappings.md).",
     toTable(rows),
     "The keys of `auth`: [signature schemes](signatures.md).",
+    "## Bodies",
+    toTwoColumns("Content type", "Payload", BODIES),
+    OTHER_BODIES,
+    "## Helpers",
+    "Templates can call these, beside `if`, `unless`, `each`, `with` and `lookup` of Handlebars.",
+    toTwoColumns("Helper", "Gives", Object.keys(HELPERS).map(toHelperRow)),
   );
 }
-
-/** Forms of the generic schemes, by what the sender does. */
-const GENERIC = [
-  ["signs the body, and sends the signature alone", '`{ scheme: "hmac", secret, header: "X-Signature" }`'],
-  [
-    "sends a list in one header: `timestamp=1614556800,signature=5257a8…` (Buildkite, ElevenLabs, Mux, WorkOS)",
-    '`{ scheme: "hmac", secret, header: "X-Buildkite-Signature", list: { separator: ",", timestamp: "timestamp", signature: "signature" }, signed: ["timestamp", ".", "body"] }`',
-  ],
-  [
-    "writes its secret in base64 (outgoing webhooks of Microsoft Teams, which the preset [`teams`](../presets/teams.md) takes)",
-    '`{ scheme: "hmac", secret, secretEncoding: "base64", header: "Authorization", prefix: "HMAC ", encoding: "base64" }`',
-  ],
-  [
-    "has its secret in a field of the body (Mattermost, which has a [preset](../presets/mattermost.md), Rocket.Chat, Lark)",
-    '`{ scheme: "field", secret, field: "token" }`',
-  ],
-  ["has the time in the body", 'with `hmac`: `timestampField: "created_at", timestampUnit: "iso"`'],
-  [
-    "shows a JSON Web Token, and publishes its keys",
-    '`{ scheme: "jwt", jwks: "https://www.googleapis.com/oauth2/v3/certs", algorithms: ["RS256"], issuer: "https://accounts.google.com", audience: "https://…/hooks/chat", claims: { email: "chat@system.gserviceaccount.com" } }`',
-  ],
-  [
-    "shows a JSON Web Token made with a shared secret (Monday)",
-    '`{ scheme: "jwt", secret, algorithms: ["HS256"], audience: "https://…/hooks/monday" }`',
-  ],
-  [
-    "has a hash of the body in that token (LiveKit)",
-    '`{ scheme: "jwt", secret, algorithms: ["HS256"], issuer: "<API key>", bodyHash: { claim: "sha256", encoding: "base64" } }`',
-  ],
-  ["is a bot of Microsoft Teams", '`{ scheme: "msteams", appId }`'],
-  ["is an app of Google Chat", '`{ scheme: "google-chat", audience: "https://<your host>/hooks/googlechat" }`'],
-  [
-    "checks the hook with a request that wants a certain answer (Monday, Lark)",
-    'with `hmac`, `header`, `field`, `jwt`, `basic` or `token`: `handshake: { when: { challenge: "*" }, answer: { challenge: "{{payload.challenge}}" } }`',
-  ],
-  [
-    "checks it with a GET: WebSub",
-    '`handshake: { method: "GET", when: { "query.hub.topic": "https://example.com/feed", "query.hub.challenge": "*" }, answer: "{{query.hub.challenge}}" }`',
-  ],
-  [
-    "checks it with a GET: Okta",
-    '`handshake: { method: "GET", when: { "headers.x-okta-verification-challenge": "*" }, answer: { verification: "{{headers.x-okta-verification-challenge}}" } }`',
-  ],
-  [
-    "checks it with OPTIONS, as CloudEvents says, or with an array in the body: Azure Event Grid, which has a [preset](../presets/eventgrid.md)",
-    '`handshake: [{ method: "OPTIONS", when: { "headers.webhook-request-origin": "*" }, headers: { "WebHook-Allowed-Origin": "{{headers.webhook-request-origin}}" } }, { when: { "[0].data.validationCode": "*" }, answer: { validationResponse: "{{payload.[0].data.validationCode}}" } }]`',
-  ],
-] as const;
 
 /** One row per scheme, then the keys that only some have. */
 function writeSignatures({ oneOf: schemes = [] }: Schema): string {
@@ -252,7 +222,7 @@ function writeSignatures({ oneOf: schemes = [] }: Schema): string {
       ...lines,
     ].join("\n"),
     "## Senders without a scheme",
-    ["| The sender | `auth` |", "|---|---|", ...GENERIC.map(([sender, auth]) => `| ${sender} | ${auth} |`)].join("\n"),
+    toTwoColumns("The sender", "`auth`", GENERIC),
     "## Keys",
     toTable(distinct),
   );
