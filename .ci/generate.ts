@@ -18,6 +18,7 @@ import { allowReferences, withReferences } from "./editor-references.ts";
 import { writePackages } from "./packages.ts";
 import { writePresetTypes } from "./preset-types.ts";
 import { withPresets } from "./presets.ts";
+import { MEMBERS } from "./reference-texts.ts";
 import { NOTE, writeReference } from "./reference.ts";
 
 const root = path.join(import.meta.dirname, "..");
@@ -41,7 +42,7 @@ const outputs = {
   ...Object.fromEntries(
     findPresets().map((name) => [
       `docs/presets/${name}.md`,
-      `${NOTE}\n${withRegistration(name, writePresetPage(name))}`,
+      `${NOTE}\n${withMembers(name, withRegistration(name, writePresetPage(name)))}`,
     ]),
   ),
   ...writePresetTypes(),
@@ -63,6 +64,15 @@ function withRegistration(name: string, page: string): string {
 
 \`npx hookline presets enable ${name} --register\` makes the webhook at ${service}${where}. Its token, \`apiToken\` or \`--token\`, needs ${webhooks.tokenNeeds}. ${maker}; it goes to \`.env\`.`;
   return page.replace(/^(?=## (?:Events|Options)$)/m, () => `${section}\n\n`);
+}
+
+function withMembers(name: string, page: string): string {
+  const { from } = readPreset(name).preset;
+  const members = MEMBERS[name];
+  if (from?.default?.includes("member") && members === undefined) throw new Error(`MEMBERS lacks ${name}.`);
+  if (members === undefined) return page;
+  const section = `## Who may start a turn\n\nA *member*, in [\`from\`](../guide/authority.md#who-may-start-from), is ${members}.`;
+  return page.replace(/^(?=## Options$)/m, () => `${section}\n\n`);
 }
 
 async function put(file: string, text: string): Promise<void> {

@@ -99,3 +99,23 @@ export const HELPER_TEXTS: Record<string, string> = {
   or: "The first value that `if` takes for true, else the last one.",
   not: "Whether `if` takes the value for false.",
 };
+
+/** Who is a member, for `from`, by preset. */
+export const MEMBERS: Record<string, string> = {
+  github:
+    "who is OWNER, MEMBER or COLLABORATOR by the association of the text's author; everybody in a private repository; who labels, assigns or dispatches. A member whose membership is concealed arrives as CONTRIBUTOR: list them",
+  gitlab: "everybody in a private or internal project, nobody in a public one",
+  gitea: "everybody in a private repository or one of a private organization, nobody in a public one",
+  bitbucket: "everybody in a private repository, nobody in a public one",
+  jira: "an Atlassian account. A server names no type: there everybody is one",
+  linear: "everybody but external users",
+  notion: "a person",
+  azuredevops: "everybody",
+  sentry: "everybody",
+  pagerduty: "everybody",
+  mattermost: "everybody",
+  slack: "who is of the own workspace, unless the event says that they are guests",
+  teams: "who is of the own tenant, unless the event says that they are guests",
+  googlechat: "everybody, unless the space lets people from outside in",
+  telegram: "who is in a chat without a public name that `place` names by its id",
+};

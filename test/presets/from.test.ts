@@ -1,5 +1,4 @@
 /** Every sample of every preset with `from`, as that of a stranger, of a member, of somebody whom `from` names, of a bot. */
-import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { findPresets, readPreset } from "../../src/core/config/presets/file.ts";
 import { isObject, toObject } from "../../src/core/shared/json.ts";
@@ -17,18 +16,6 @@ test("27 presets know who is behind an event, and 30 mappings of 18 ask", () => 
 });
 
 type Post = Awaited<ReturnType<typeof usePreset>>;
-
-test("the guide has the default of each", () => {
-  const guide = readFileSync(new URL("../../docs/guide/authority.md", import.meta.url), "utf8");
-  const [, table = ""] = /\n\| Presets \| Default \|.*\n.*\n([^]*?)\n\n/.exec(guide) ?? [];
-  const shown = table.split("\n").flatMap((row) => {
-    const [, names = "", text = ""] = row.split("|");
-    return [...names.matchAll(/`(\w+)`/g)].map(([, name = ""]) => [name, text.trim()]);
-  });
-  const toShown = (is: string[] | undefined): string => (is ? `\`${is.join(", ")}\`` : "none: it must be written");
-  const known = withFrom.map((name) => [name, toShown(readPreset(name).preset.from?.default)]);
-  expect(Object.fromEntries(shown)).toEqual(Object.fromEntries(known));
-});
 
 type Turn = Extract<HookAction, { kind: "agent" }>;
 
