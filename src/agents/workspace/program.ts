@@ -39,7 +39,7 @@ export const programSchema = objectSchema(["command"], {
   env: {
     ...TEXTS,
     description:
-      "Variables of the program besides PATH, HOME, LANG and the turn's HOOKLINE_ variables. It can read them.",
+      "Variables of the program, which can read them, besides PATH, HOME, LANG and those of the turn: HOOKLINE_SESSION_KEY, HOOKLINE_RUN_ID, HOOKLINE_KIND (hook or heartbeat), HOOKLINE_MODEL, HOOKLINE_THINKING, HOOKLINE_TIMEOUT_SECONDS, HOOKLINE_MAX_OUTPUT_TOKENS, HOOKLINE_MAX_REPLY_BYTES, HOOKLINE_ACK, HOOKLINE_HISTORY (a file with the earlier turns: [{ role, text }]), and in a sandbox HOOKLINE_MODEL_URL and HOOKLINE_MCP_URL.",
   },
   sandbox: sandboxSchema,
 });
