@@ -23,8 +23,8 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-test("a turn that was interrupted by more kills than it has attempts is executed", async () => {
-  const lives = 3;
+test("a turn that was interrupted by as many kills as it has attempts is executed", async () => {
+  const lives = 2;
   let asked = 0;
   const agents = await useModel(() => (asked += 1) === lives);
   const file = writeConfig({ agents: { ...agents, defaults: { ...agents.defaults, maxAttempts: 1 } } });
@@ -134,7 +134,7 @@ test("kill -9 while requests count in their state: those sent again with their k
   writeFileSync(path.join(folder, "transforms/count.ts"), code);
   const mapping = { id: "count", match: { path: "count" }, state: true, transform: { module: "count.ts" } } as const;
   const file = writeConfig({ hooks: { mappings: [{ ...mapping, action: "wake" }] } });
-  const left = new Set(Array.from({ length: 200 }, (_, index) => `request-${index}`));
+  const left = new Set(Array.from({ length: 80 }, (_, index) => `request-${index}`));
   const sendAll = async (url: string, onAnswer: () => void): Promise<void> => {
     const client = createClient(url, tokens);
     const send = async (key: string): Promise<void> => {
@@ -149,7 +149,7 @@ test("kill -9 while requests count in their state: those sent again with their k
   const first = await startProcess(file);
   let ended: Promise<unknown> | undefined;
   await sendAll(first.url, () => {
-    if (left.size <= 150) ended ??= first.end("SIGKILL");
+    if (left.size <= 60) ended ??= first.end("SIGKILL");
   });
   await (ended ?? first.end("SIGKILL"));
   expect(left.size).toBeGreaterThan(0);
@@ -157,7 +157,7 @@ test("kill -9 while requests count in their state: those sent again with their k
   const after = await openService(folder);
   await sendAll(after.url, () => undefined);
   expect(left.size).toBe(0);
-  expect((await after.try("count", {})).actions).toMatchObject([{ text: "201" }]);
+  expect((await after.try("count", {})).actions).toMatchObject([{ text: "81" }]);
   await after.close();
 });
 
@@ -169,8 +169,8 @@ test("kill -9 around a time of a schedule: it is one event, and none is lost", a
     return events.map(({ subject }: { subject: string }) => subject);
   };
   let times: string[] = [];
-  // The rule waits in its first life. In pairs of lives, a minute or more has passed: the first of them is killed.
-  for (const [minutes, killAfterMs] of [[0, 500], [2, 0], [2], [4, 40], [4]] as const) {
+  // The rule waits in its first life. In the others, a minute or more has passed: all but the last are killed.
+  for (const [minutes, killAfterMs] of [[0, 500], [2, 0], [2, 40], [2]] as const) {
     const service = await startProcess(file, withClock(minutes * 60_000));
     if (killAfterMs === undefined && minutes > 0) {
       const earlier = times.length;
@@ -179,7 +179,7 @@ test("kill -9 around a time of a schedule: it is one event, and none is lost", a
     await service.end("SIGKILL");
   }
   expect(times.toSorted()).toEqual([...new Set(times)].toSorted());
-  expect(times.length).toBeGreaterThanOrEqual(2);
+  expect(times.length).toBeGreaterThanOrEqual(1);
 }, 120_000);
 
 async function postTurn(url: string, sessionKey: string): Promise<string> {

@@ -89,6 +89,8 @@ test("kill -9 during each request of a turn", async () => {
     const event = await last.settled(turn.eventId);
     const { killedAt, asked, messages } = turn;
     expect(event.runs).toMatchObject([{ state: "done", reply: "All done." }]);
+    const { entries } = await last.api(`/api/sessions/${encodeURIComponent(`session ${killedAt}`)}`);
+    expect(entries).toMatchObject([{ role: "user" }, { role: "assistant" }]);
     // Only the request that was interrupted is repeated.
     expect(asked).toEqual([...REQUESTS.slice(0, killedAt + 1), ...REQUESTS.slice(killedAt)]);
     const { steps } = await last.api(`/api/runs/${event.runs[0].id}`);

@@ -1,14 +1,10 @@
-import { serveDatabases, withTables } from "../support/postgres-setup.ts";
-import { startDebianPostgres, startPgBouncer } from "./debian-postgres.ts";
+import { serveDatabases } from "../support/postgres-setup.ts";
+import { startPgBouncer } from "./debian-postgres.ts";
 
-/** The paths of the servers, for `HOOKLINE_TEST_POSTGRES_SERVER`. */
-export const DIRECT = "/debian";
+/** The path of the server, for `HOOKLINE_TEST_POSTGRES_SERVER`. */
 export const BEHIND_PGBOUNCER = "/pgbouncer";
 
-/** For vitest's `globalSetup`: Debian's PostgreSQL, and another one behind PgBouncer. */
+/** For vitest's `globalSetup`: Debian's PostgreSQL behind PgBouncer. */
 export default function setup(): Promise<() => Promise<void>> {
-  return serveDatabases({
-    [DIRECT]: async () => withTables(await startDebianPostgres()),
-    [BEHIND_PGBOUNCER]: startPgBouncer,
-  });
+  return serveDatabases({ [BEHIND_PGBOUNCER]: startPgBouncer });
 }

@@ -1,22 +1,13 @@
 import path from "node:path";
 import { defineConfig } from "vitest/config";
 import base from "../vitest.config.ts";
-import { BEHIND_PGBOUNCER, DIRECT } from "./postgres-setup.ts";
+import { BEHIND_PGBOUNCER } from "./postgres-setup.ts";
 
 const { include: _, ...common } = base.test ?? {};
 const system = { ...common, globalSetup: [], exclude: [], testTimeout: 900_000, hookTimeout: 120_000 };
 
-/** Parts of the contract of journals, which take minutes: the one runs only behind PgBouncer, the other in `npm test`. */
-const QUEUE = "src/stores/postgres/queue.test.ts";
+/** The part of the contract of journals that runs in `npm test`. The other takes minutes, and runs only behind PgBouncer. */
 const RECORDS = "src/stores/postgres/records.test.ts";
-
-/** Tests that `npm test` runs on a PostgreSQL from npm. */
-const NODES = "test/nodes.test.ts";
-const ON_POSTGRES = ["src/stores/postgres/**/*.test.ts", "src/mail/postgres-store.test.ts", NODES];
-
-const postgres = (name: string, HOOKLINE_TEST_POSTGRES_SERVER: string, exclude: string[]) => ({
-  test: { ...system, name, include: ON_POSTGRES, exclude, env: { HOOKLINE_TEST_POSTGRES_SERVER } },
-});
 
 /** For `npm run test:system`. */
 export default defineConfig({
@@ -29,8 +20,16 @@ export default defineConfig({
     ],
     projects: [
       { test: { ...system, name: "system", include: ["test/system/**/*.test.ts"] } },
-      postgres("Debian's PostgreSQL", DIRECT, [QUEUE, RECORDS, NODES]),
-      postgres("PgBouncer", BEHIND_PGBOUNCER, [RECORDS]),
+      // Debian's PostgreSQL is older than that from npm.
+      {
+        test: {
+          ...system,
+          name: "PgBouncer",
+          include: ["src/stores/postgres/**/*.test.ts", "src/mail/postgres-store.test.ts", "test/nodes.test.ts"],
+          exclude: [RECORDS],
+          env: { HOOKLINE_TEST_POSTGRES_SERVER: BEHIND_PGBOUNCER },
+        },
+      },
     ],
   },
 });

@@ -39,6 +39,7 @@ const PAUSE_MS = 20_000;
 const LOCK_MS = 20_000;
 /** Work goes on under the fault. */
 const WORK_MS = 5000;
+const CUTS = 60;
 const LOST_COMMITS = 100;
 
 interface TestNode {
@@ -58,8 +59,8 @@ export interface FaultBed {
   url: string;
   nodes: (TestNode | undefined)[];
   random: Random;
-  /** How many connections the fault `cut` breaks at least. */
-  wantedCuts: number;
+  /** How often a connection breaks at least under the faults `cut` and `commit`, if not their usual numbers. */
+  wantedCuts: number | undefined;
   start(index: number, options?: { env?: Record<string, string>; isOther?: boolean }): Promise<TestNode>;
   /** The slowest, after a node was killed or stopped. */
   takeoverMs: Record<"kill" | "stop", Takeover>;
@@ -123,7 +124,7 @@ const FAULTS: Record<NodeFault, (bed: FaultBed) => Promise<number | void>> = {
     }
     return bed.nodes.length;
   },
-  async cut({ proxy, random, wantedCuts }) {
+  async cut({ proxy, random, wantedCuts = CUTS }) {
     const enough = proxy.cuts() + wantedCuts;
     proxy.cutAfter(() => 2000 + random.below(60_000));
     while (proxy.cuts() < enough) {
@@ -133,8 +134,8 @@ const FAULTS: Record<NodeFault, (bed: FaultBed) => Promise<number | void>> = {
     proxy.cutAfter(undefined);
     proxy.cut();
   },
-  async commit({ proxy, random }) {
-    for (let count = 0; count < LOST_COMMITS; count++) {
+  async commit({ proxy, random, wantedCuts = LOST_COMMITS }) {
+    for (let count = 0; count < wantedCuts; count++) {
       const cuts = proxy.cuts();
       proxy.cutAt("COMMIT");
       while (proxy.cuts() === cuts) await sleep(2);

@@ -25,7 +25,7 @@ export interface NodesOptions {
   faults: NodeFault[];
   /** Hooks that are answered before each fault. */
   hooksBetween: number;
-  /** How many connections the fault `cut` breaks at least. */
+  /** How often a connection breaks at least under the faults `cut` and `commit`. */
   cuts?: number;
   seed: number;
   /** Between two hooks of a sender. */
@@ -62,7 +62,6 @@ export interface NodesReport extends Omit<Audit, "again"> {
 }
 
 const NODES = 2;
-const CUTS = 60;
 const SENDERS = 24;
 const SLOWEST_ANSWER_MS = 20;
 
@@ -176,7 +175,7 @@ async function createTestBed(options: NodesOptions): Promise<TestBed> {
     url: url.href,
     nodes: [],
     random: createRandom(options.seed),
-    wantedCuts: options.cuts ?? CUTS,
+    wantedCuts: options.cuts,
     periods: new Map(),
     report: { refused: {}, faults: {} },
     takeoverMs: { kill: { free: 0, claimed: 0 }, stop: { free: 0, claimed: 0 } },
