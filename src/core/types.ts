@@ -321,6 +321,8 @@ export interface Grant {
   max?: number;
   /** After a crash it is repeated if its result is not known. */
   retry?: boolean;
+  /** Others can see what it changes. */
+  isPublic?: true;
 }
 
 /** Grants with which a person is asked before each call that changes something. The model fills what it could fill before. */

@@ -41,6 +41,7 @@ const CALLS: Removals<typeof CALL_RULES> = {
   max: { off: () => undefined, in: "context that was read", effect: /more updates than max/ },
   audience: { off: () => undefined, in: "results of tools", effect: /of a public set/ },
   needsPerson: { off: () => false, in: "an agent without work", effect: /"title":"pwned"/ },
+  isPlaced: { off: () => true, in: "what a preset does, without an event", effect: /a label/ },
   sourcesOf: { off: () => [], in: "what a changing call answers", effect: /in public/ },
 };
 

@@ -103,19 +103,28 @@ function withoutIds(result: readonly [string, Resolution]): unknown {
   return JSON.parse(JSON.stringify(result).replaceAll(/hook:[0-9a-f-]{36}/g, "hook:<id>"));
 }
 
-const READING = BOUND.filter((name) => readPreset(name).preset.reads);
+const ACTING = BOUND.filter((name) => readPreset(name).preset.reads ?? readPreset(name).preset.writes);
 
-describe.each(READING)("what %s reads", (preset) => {
-  const calls = Object.entries(readPreset(preset).preset.reads?.calls ?? {});
-  const context = calls.map(([name]) => name);
+describe.each(ACTING)("what %s reads and writes", (preset) => {
+  const { reads, writes } = readPreset(preset).preset;
+  const names = Object.keys(reads?.calls ?? {});
+  const context = names.length > 0 ? { context: names } : {};
+  const grants = Object.fromEntries(Object.keys(writes?.calls ?? {}).map((name) => [`${preset}.${name}`, "ask"]));
+  const calls = [...Object.entries(reads?.calls ?? {}), ...Object.entries(writes?.calls ?? {})];
 
-  test("each read says which of its arguments is the place", () => {
+  test("each says which of its arguments is the place", () => {
     expect(calls.filter(([, { account }]) => account === undefined)).toEqual([]);
   });
 
   test("is about the place of the event, whatever a field says", async () => {
     let read = 0;
-    const options = { events: ["*"], context, channel: "source", ...(preset === "slack" && { mention: false }) };
+    const options = {
+      ...(preset !== "slack" && { events: ["*"] }),
+      ...context,
+      grants,
+      channel: "source",
+      ...(preset === "slack" && { mention: false }),
+    };
     const free = await use(preset, options);
     for (const { name, payload, headers } of readSamples(preset)) {
       const place = PLACES[preset]?.(payload);
@@ -136,30 +145,41 @@ describe.each(READING)("what %s reads", (preset) => {
   }, 60_000);
 });
 
-test("a read that takes its place from another field than the event is left out", async () => {
+test("a read and a write that take their place from another field than the event are left out", async () => {
   const parent = mkdtempSync(join(tmpdir(), "hookline-place-"));
   onTestFinished(() => rmSync(parent, { recursive: true, force: true }));
   const folder = join(parent, "forge");
   cpSync(new URL("../../presets/gitea", import.meta.url), folder, { recursive: true });
   const file = join(folder, "preset.json");
   const { registration: _, ...preset } = JSON.parse(readFileSync(file, "utf8"));
-  for (const read of Object.values<Payload>(preset.reads.calls)) {
-    read["arguments"] = { ...toObject(read["arguments"]), repo: "{{default origin.full_name repository.full_name}}" };
-  }
+  const repo = "{{default origin.full_name repository.full_name}}";
+  for (const read of Object.values<Payload>(preset.reads.calls))
+    read["arguments"] = { ...toObject(read["arguments"]), repo };
+  for (const write of Object.values<Payload>(preset.writes.calls))
+    write["place"] = { ...toObject(write["place"]), repo };
   writeFileSync(file, JSON.stringify({ ...preset, name: "forge" }));
-  const post = await usePreset(folder, { context: ["comments"], channel: "source" }, { gitea: BLOCK });
+  const post = await usePreset(
+    folder,
+    { context: ["comments"], grants: { "forge.label": "ask" }, channel: "source" },
+    { gitea: BLOCK },
+  );
   const [sample] = readSamples("gitea").filter(({ name }) => name === "pull-request-opened");
   const send = (origin?: string) => post({ ...sample?.payload, origin: { full_name: origin } }, sample?.headers);
   const { full_name: place } = toObject(sample?.payload["repository"]);
-  expect(readsOf(await send())).toMatchObject([{ call: "comments", args: { repo: place } }]);
+  expect(readsOf(await send())).toMatchObject([
+    { call: "comments", args: { repo: place } },
+    { call: "label", args: { repo: place } },
+  ]);
   const elsewhere = await send("acme/elsewhere");
   expect(readsOf(elsewhere)).toEqual([]);
-  expect(elsewhere.warnings).toContainEqual(expect.stringContaining("it is not about the place of the event"));
+  for (const reason of ["it is not about the place of the event", "it is not at the place of the event"])
+    expect(elsewhere.warnings).toContainEqual(expect.stringContaining(reason));
 });
 
-/** The places that its reads are about. */
+/** The places that its reads and writes are about. */
 function placesOf(preset: string, resolution: unknown): string[] {
-  const { calls = {} } = readPreset(preset).preset.reads ?? {};
+  const { reads, writes } = readPreset(preset).preset;
+  const calls = { ...reads?.calls, ...writes?.calls };
   return readsOf(resolution).map(({ call, args }) => toText(args[calls[call]?.account ?? ""]));
 }
 
@@ -173,7 +193,10 @@ function readsOf(resolution: unknown): { call: string; args: Record<string, unkn
   const { actions } = toObject(resolution) as Partial<Resolution>;
   return (actions ?? []).flatMap((action) =>
     action.kind === "agent"
-      ? (action.context ?? []).map(({ call, arguments: args }) => ({ call: call.replace(/^.*\./, ""), args }))
+      ? [...(action.context ?? []), ...(action.grants ?? [])].map(({ call, arguments: args = {} }) => ({
+          call: call.replace(/^.*\./, ""),
+          args,
+        }))
       : [],
   );
 }
@@ -183,7 +206,7 @@ function* listChanges(payload: Payload, elsewhere: string): Generator<{ changed:
   for (const path of listLeaves(payload)) {
     const old = toText(readPath(payload, path));
     for (const value of [elsewhere, ...(/^\d{1,5}$/.test(old) ? [`${old}/../../${elsewhere}`] : [])]) {
-      yield { changed: toObject(replaceAt(payload, path, value)), path: join(".") };
+      yield { changed: toObject(replaceAt(payload, path, value)), path: path.join(".") };
     }
   }
   if (!isObject(payload["event"])) return;

@@ -48,10 +48,17 @@ export interface MadeSet {
   block: ToolSetBlock;
 }
 
-/** `changes`: the calls that publish changes, by account. */
+/** Calls that are in no block of `agents.tools`. */
+interface OwnCalls {
+  /** The calls that publish changes, by account. */
+  changes?: ReadonlyMap<string, OpenCall>;
+  /** The calls of presets, by account. A block of `agents.tools` may have the same name. */
+  writes?: ReadonlyMap<string, MadeSet>;
+}
+
 export function openToolSets(
   made: ReadonlyMap<string, MadeSet>,
-  changes: ReadonlyMap<string, OpenCall> = new Map(),
+  { changes = new Map(), writes = new Map() }: OwnCalls = {},
 ): ToolSets {
   const listeners: ToolListener[] = [];
   const tell: ToolListener = {
@@ -59,7 +66,8 @@ export function openToolSets(
     called: (fullName) => listeners.forEach((listener) => listener.called(fullName)),
   };
   const sets = new Map(Array.from(made, ([name, one]) => [name, openSet(name, one, tell)]));
-  const calls = new Map([...sets.values()].flatMap((set) => set.calls.map((call) => [call.fullName, call])));
+  const opened = [...sets.values(), ...Array.from(writes, ([name, one]) => openSet(name, one, tell))];
+  const calls = new Map(opened.flatMap((set) => set.calls.map((call) => [call.fullName, call])));
   const leftOut = new Map(
     Array.from(sets, ([name, set]) =>
       set.leftOut.map((call): [string, string] => [`${name}.${call.name}`, call.reason]),
@@ -85,7 +93,7 @@ export function openToolSets(
       return `The tool set "${set}" has no call "${fullName.slice(set.length + 1)}"${didYouMean(fullName, own)}`;
     },
     watch: (listener) => void listeners.push(listener),
-    close: () => made.forEach(({ set }) => set.close?.()),
+    close: () => [...made.values(), ...writes.values()].forEach(({ set }) => set.close?.()),
   };
 }
 
@@ -160,7 +168,7 @@ interface OpenCallOptions {
 }
 
 function openCall(setName: string, call: ToolCall, { block, schema, redact, margin, tell }: OpenCallOptions): OpenCall {
-  const { name, description, address, input, maxResultLength = block.maxResultLength } = call;
+  const { name, description, address, input, place, texts, maxResultLength = block.maxResultLength } = call;
   const fullName = `${setName}.${name}`;
   const audience = block.audience ?? "private";
   return {
@@ -170,6 +178,8 @@ function openCall(setName: string, call: ToolCall, { block, schema, redact, marg
     description,
     address,
     input,
+    place,
+    texts,
     audience,
     dryRun: block.dryRun,
     timeoutMs: block.callTimeoutMs,
@@ -190,13 +200,14 @@ function openCall(setName: string, call: ToolCall, { block, schema, redact, marg
       return toError(`Not sent: ${problem ?? "the arguments must be an object"}.`);
     }
     const limit = options.maxResultLength ?? maxResultLength;
-    const { text, isError, reason, isChanged, isUnreached } = await withTimeout(
+    const { text, isError, reason, isChanged, isUnreached, sent } = await withTimeout(
       // One more shows that there is more, and a secret that the limit cuts in two is read whole.
       (signal) =>
         call.call(args, {
           signal,
           callId: options.callId,
           isRepeatable: options.isRepeatable,
+          sign: options.sign,
           maxLength: limit + margin + 1,
         }),
       {
@@ -219,6 +230,7 @@ function openCall(setName: string, call: ToolCall, { block, schema, redact, marg
       isError,
       ...(reason !== undefined && { reason: redact(reason) }),
       ...(isChanged && { isChanged }),
+      ...(sent && { sent }),
     };
   }
 }

@@ -17,9 +17,11 @@ import { type PresetPlace, readPreset } from "../../core/config/presets/file.ts"
 import { fillMappings, mailboxesFor } from "../../core/config/presets/load-presets.ts";
 import { resolveParameters } from "../../core/config/presets/parameters.ts";
 import { findReadName, listReadNames } from "../../core/config/presets/reads.ts";
+import { listWriteNames } from "../../core/config/presets/writes.ts";
 import type { ResolvedConfig } from "../../core/config/resolved-config.ts";
+import type { Preset } from "../../core/config/schema/generated.ts";
 import { ConfigError, toSentence } from "../../core/errors.ts";
-import { readOwn } from "../../core/shared/json.ts";
+import { readOwn, toObject } from "../../core/shared/json.ts";
 import type { ConfigFlags } from "../command.ts";
 import { locateConfig } from "../context.ts";
 import { formatCount } from "../format.ts";
@@ -98,7 +100,7 @@ function planCopy(
     throw new ConfigError([{ file: use.file, key: use.key, message }]);
   }
   const target = use ? inFile(given, use.file) : given;
-  const options = withoutReads(use?.with ?? (wanted === undefined ? {} : { path: wanted }));
+  const options = withoutCalls(use?.with ?? (wanted === undefined ? {} : { path: wanted }), read.preset);
   const hook = use?.hook ?? wanted ?? name;
   if (!/^\w[\w.-]*(?:\/\w[\w.-]*)*$/.test(hook)) {
     const message = `The hook "${hook}" cannot be the name of a folder: expected letters, digits, dots, - and _.`;
@@ -132,17 +134,33 @@ function planCopy(
   const newFiles = readFiles(read.folder, folder);
   for (const file of shared) newFiles.set(path.join(folder, path.basename(file)), readText(file));
   const plan = planChanges(target, changes, { secretFiles: new Map(), newFiles });
-  return { plan, hook, mappings, replaces: use !== undefined, leftOut: listReadNames(use?.with["context"]) };
+  return { plan, hook, mappings, replaces: use !== undefined, leftOut: listCalls(use?.with, read.preset) };
 }
 
 function explainLeftOut(name: string): string {
-  return `The context "${name}" is left out, because only a preset can read it. A call of agents.tools can replace it.`;
+  return `${name} is left out, because only a preset has it. A call of agents.tools can replace it.`;
 }
 
-/** Only a preset can read by names: a mapping of the user's own needs calls of `agents.tools`. */
-function withoutReads({ context, readToken: _token, ...rest }: Record<string, unknown>): Record<string, unknown> {
+function listCalls({ context, grants }: Record<string, unknown> = {}, preset: Preset): string[] {
+  return [
+    ...listReadNames(context).map((name) => `The context "${name}"`),
+    ...listWriteNames(grants, preset).map((name) => `The grant of ${name}`),
+  ];
+}
+
+/** Only a preset has calls of its own: a mapping of the user's own needs calls of `agents.tools`. */
+function withoutCalls(
+  { context, grants, readToken: _token, ...rest }: Record<string, unknown>,
+  preset: Preset,
+): Record<string, unknown> {
   const calls = Array.isArray(context) ? context.filter((entry) => findReadName(entry) === undefined) : [];
-  return calls.length > 0 ? { ...rest, context: calls } : rest;
+  const own = listWriteNames(grants, preset);
+  const others = Object.entries(toObject(grants)).filter(([call]) => !own.includes(call));
+  return {
+    ...rest,
+    ...(calls.length > 0 && { context: calls }),
+    ...(others.length > 0 && { grants: Object.fromEntries(others) }),
+  };
 }
 
 /** With what a reader looks for first at the start, and the preset's module in the hook's own folder. */

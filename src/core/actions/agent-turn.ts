@@ -15,8 +15,7 @@ import { readContext } from "./read-context.ts";
 import { type FilesOptions, type ReadFiles, readFiles } from "./read-files.ts";
 import { runLoop } from "./loop.ts";
 import { toSummary } from "./main-session.ts";
-import { type Reply, sendReplies } from "./reply.ts";
-import { describeReviewFormat } from "./reply.ts";
+import { describeReviewFormat, type Reply, REPLY_RULES, sendReplies, toOpenHosts } from "./reply.ts";
 import { openGrants } from "./call-rules.ts";
 import { recordSteps, type StepStore, Suspended } from "./steps.ts";
 
@@ -61,7 +60,8 @@ function toRequest(run: HookRun): TurnRequest {
   // An agent that keeps the history itself must not find the session's.
   const conversation = action.isolated ? `${sessionKey}:${runId}` : sessionKey;
   const settings = { model, thinking, timeoutSeconds, ...toStored(action) };
-  const about = { message, sources, context, files, workspace, grants, origin: originOf(run) };
+  const { serviceHost } = action;
+  const about = { message, sources, context, files, workspace, grants, serviceHost, origin: originOf(run) };
   return { kind: "hook", runId, eventId, sessionKey, conversation, ...about, ...settings };
 }
 
@@ -162,6 +162,8 @@ interface TurnRequest extends Pick<AgentTurn, "kind" | "runId" | "sessionKey">, 
   files?: readonly FileRef[];
   grants: Grant[];
   workspace?: Workspace;
+  /** The host of the service that the event is about. */
+  serviceHost?: string;
   eventId?: string;
   /** The session as the agent knows it. Default: `sessionKey`. */
   conversation?: string;
@@ -213,7 +215,13 @@ export async function runAgentTurn(request: TurnRequest, context: TurnContext): 
     maxOutputTokens,
     ack,
   };
-  const { rules, warnings: unusable } = openGrants(grants, tools, { runId, origin, workspace });
+  const { rules, warnings: unusable } = openGrants(grants, tools, {
+    runId,
+    origin,
+    workspace,
+    closeLinks: async (text) =>
+      (await REPLY_RULES.closeLinks(text, toOpenHosts(settings.linkHosts, request.serviceHost))).text,
+  });
   const ofWorkspace = workspace && !workspace.isPublic ? [workspace.account] : [];
   const known = new Set([
     ...request.sources,

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import type { Step } from "../journal/journal.ts";
 import { openToolSets } from "../../agents/tools/tool-sets.ts";
 import type { Grant } from "../types.ts";
-import { openGrants, planCalls } from "./call-rules.ts";
+import { CALL_RULES, openGrants, planCalls } from "./call-rules.ts";
 
 /** A call as servers offer it: arguments that its schema does not name are not forbidden. */
 const INPUT = {
@@ -17,7 +17,11 @@ function refusalOf(grant: Omit<Grant, "call">, args: Record<string, unknown>): s
   const block = { kind: "mcp", options: {}, audience: undefined, maxResultLength: 9, callTimeoutMs: 9, dryRun: false };
   const tools = openToolSets(new Map([["tickets", { set: { name: "tickets", calls: [call] }, block }]]));
   const origin = { source: "webhook ci", hook: "ci" };
-  const { rules } = openGrants([{ call: "tickets.create", ...grant }], tools, { runId: "run", origin });
+  const { rules } = openGrants([{ call: "tickets.create", ...grant }], tools, {
+    runId: "run",
+    origin,
+    closeLinks: async (text) => text,
+  });
   const calls = [{ toolCallId: "1", name: "tickets__create", arguments: args }];
   const answer: Step = {
     n: 1,
@@ -55,4 +59,24 @@ test.each([
   ['{"lines": [{"id": 12345678901234567890}]}', "the argument lines has a number that cannot be sent exactly"],
 ])("a number that would be sent as another one than the model wrote is a wrong argument: %s", (args, refusal) => {
   expect(refusalOf({ mode: "ask" }, JSON.parse(args))).toBe(refusal);
+});
+
+test.each([
+  ["allow", true, ["tickets"], true],
+  ["allow", true, [], false],
+  ["allow", undefined, ["tickets"], false],
+  ["ask", undefined, [], true],
+] as const)("mode %s, public %s, after text of %j: a person is asked: %s", (mode, isPublic, sources, asks) => {
+  const call = { name: "label", description: "", input: INPUT, call: async () => ({ text: "", isError: false }) };
+  const block = {
+    kind: "writes",
+    options: {},
+    audience: undefined,
+    maxResultLength: 9,
+    callTimeoutMs: 9,
+    dryRun: false,
+  };
+  const [open] = openToolSets(new Map([["github", { set: { name: "github", calls: [call] }, block }]])).list();
+  const grant: Grant = { call: "github.label", mode, ...(isPublic && { isPublic }) };
+  expect(CALL_RULES.needsPerson({ call: open!, grant, fixed: {} }, sources)).toBe(asks);
 });

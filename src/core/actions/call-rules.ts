@@ -26,6 +26,8 @@ export interface CallRules {
   change?: GrantedCall;
   runId: string;
   origin: Origin;
+  /** Closes the links of a message that was made from something private. */
+  closeLinks(text: string): Promise<string>;
 }
 
 /** How many calls of one answer are executed. */
@@ -37,7 +39,7 @@ const MAX_REFUSALS = 5;
 export function openGrants(
   grants: readonly Grant[],
   tools: Pick<ToolSets, "list" | "explainMissing" | "findChange">,
-  { workspace, ...run }: Pick<CallRules, "runId" | "origin"> & { workspace?: Workspace },
+  { workspace, ...run }: Pick<CallRules, "runId" | "origin" | "closeLinks"> & { workspace?: Workspace },
 ): { rules: CallRules; warnings: string[] } {
   const calls = new Map<string, GrantedCall>();
   const known = tools.list();
@@ -53,7 +55,8 @@ export function openGrants(
     const { arguments: fixed = {} } = grant ?? {};
     const [problem] = grant?.arguments ? call.checkSome(fixed) : [];
     if (problem !== undefined) warnings.push(`The grant of ${call.fullName} was left out: ${problem}.`);
-    else if (grant) calls.set(call.modelName, { call, grant, fixed });
+    // A pattern, or a grant of no event, says nothing about where.
+    else if (grant && CALL_RULES.isPlaced(call, fixed)) calls.set(call.modelName, { call, grant, fixed });
   }
   const rules = { ...run, calls, change, tools: Array.from(calls, ([name, granted]) => describe(name, granted)) };
   return { rules, warnings };
@@ -218,7 +221,12 @@ export const CALL_RULES = {
     if (isSafe || grant.mode !== "read") return undefined;
     return `${own} is public, and this conversation has read private text from ${others.join(", ")}`;
   },
-  needsPerson: ({ grant, call }: GrantedCall): boolean => grant.mode === "ask" && !call.dryRun,
+  /** Where others can see what it writes, private text does not go without a person. */
+  needsPerson: ({ grant, call }: GrantedCall, sources: readonly string[]): boolean =>
+    (grant.mode === "ask" || (grant.isPublic === true && sources.length > 0)) && !call.dryRun,
+  /** An argument that only an event may give is fixed. */
+  isPlaced: ({ place = [] }: OpenCall, fixed: Record<string, unknown>): boolean =>
+    place.every((name) => Object.hasOwn(fixed, name)),
   /** The private sources of what a call has answered. */
   sourcesOf: ({ audience, fullName }: OpenCall): string[] => (audience === "private" ? [toolSetOf(fullName)] : []),
 };

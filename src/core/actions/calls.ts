@@ -1,6 +1,7 @@
 import { DriverError } from "../errors.ts";
 import type { Step } from "../journal/journal.ts";
 import type { CallResult } from "../ports/tool-set.ts";
+import { toText } from "../shared/json.ts";
 import { executeEffects, type EffectContext } from "./effects.ts";
 import { inCallSpan, isFinished, recordSteps, toResultText } from "./steps.ts";
 import { CALL_RULES, type CallRules, planCalls, type PlannedCall, type PlanOptions } from "./call-rules.ts";
@@ -18,7 +19,7 @@ export interface CallsContext extends EffectContext, PlanOptions {
  * `Suspended` if a person must decide first.
  */
 export async function executeCalls(answer: Step, context: CallsContext): Promise<Step[]> {
-  const planned = planCalls(answer, context);
+  const planned = await Promise.all(planCalls(answer, context).map((call) => withClosedLinks(call, context)));
   const isResumed = planned.some(({ known }) => known?.callId !== undefined);
   const finished = planned.flatMap(({ known }) => (known && isFinished(known) ? [known] : []));
   const left = planned.filter(({ known }) => !known || !isFinished(known));
@@ -29,6 +30,16 @@ export async function executeCalls(answer: Step, context: CallsContext): Promise
   if (results.length > 0) await recordSteps(results, context.steps);
   const changed = effects.length === 0 ? [] : await executeEffects(effects, { ...context, answer, isResumed });
   return [...finished, ...results, ...changed].toSorted((one, other) => one.n - other.n);
+}
+
+/** A message of a call carries no more away than a reply would. */
+async function withClosedLinks(call: PlannedCall, { rules, sources }: PlanOptions): Promise<PlannedCall> {
+  const { granted, arguments: args } = call;
+  if (!args || !granted?.call.texts || sources.length === 0) return call;
+  const closed = await Promise.all(
+    granted.call.texts.map(async (name) => [name, await rules.closeLinks(toText(args[name]))] as const),
+  );
+  return { ...call, arguments: { ...args, ...Object.fromEntries(closed) } };
 }
 
 /** A call that changes something. A call that has begun stays one, whatever is granted now. */

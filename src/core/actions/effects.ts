@@ -3,6 +3,7 @@ import type { OfferedChange } from "../ports/agent.ts";
 import type { MappingInput } from "../config/schema/generated.ts";
 import type { Approval, ApprovalUse, Step } from "../journal/journal.ts";
 import { hashJson } from "../shared/hash.ts";
+import { toolSetOf } from "../shared/text/text.ts";
 import { basisOf, CALL_RULES, type PlannedCall, type PlanOptions } from "./call-rules.ts";
 import {
   type TurnQuestion,
@@ -75,7 +76,7 @@ async function advance(call: PlannedCall, state: State): Promise<void> {
   if (known?.state === "started" || known?.state === "unknown") return settle(call, known, state);
   const question = findQuestion(state, "call", n);
   if (question) return answerTo(call, question, state);
-  if (granted && CALL_RULES.needsPerson(granted)) return ask(call, state);
+  if (granted && CALL_RULES.needsPerson(granted, state.context.sources)) return ask(call, state);
   return send(call, state);
 }
 
@@ -219,10 +220,12 @@ async function send(
         signal,
         callId,
         isRepeatable: granted.grant.retry === true,
-        ...(change && { change, sign: steps.sign }),
+        sign: steps.sign,
+        ...(change && { change }),
       }),
     );
     const { published } = sent;
+    if (sent.sent?.messageId !== undefined) await steps.keepMessage(toolSetOf(name), sent.sent);
     if (change && published) {
       const { branch, to } = published;
       const pushed = { ...change, arguments: { ...change.arguments, branch } };

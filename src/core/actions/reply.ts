@@ -71,10 +71,7 @@ async function closeReply(
   reply: string,
   { linkHosts, serviceHost, isReview }: ReplyOptions,
 ): Promise<{ text: string; hosts: string[] }> {
-  const isOpen = (host: string): boolean =>
-    (serviceHost !== undefined && REPLY_RULES.isWithinHost(host, `*.${serviceHost}`)) ||
-    host === serviceHost ||
-    linkHosts.some((pattern) => REPLY_RULES.isWithinHost(host, pattern.toLowerCase()));
+  const isOpen = toOpenHosts(linkHosts, serviceHost);
   const { text, review, more }: ParsedReply = isReview ? parseReview(reply) : { text: reply, more: [] };
   const body = await REPLY_RULES.closeLinks(text, isOpen);
   if (!review) return body;
@@ -87,6 +84,14 @@ async function closeReply(
   );
   const block = JSON.stringify({ ...review, comments });
   return { text: `${body.text}\n\n\`\`\`review\n${block}\n\`\`\``.trim(), hosts: [...new Set(body.hosts)] };
+}
+
+/** Whether links to a host may carry everything. */
+export function toOpenHosts(linkHosts: readonly string[], serviceHost?: string): (host: string) => boolean {
+  return (host) =>
+    (serviceHost !== undefined && REPLY_RULES.isWithinHost(host, `*.${serviceHost}`)) ||
+    host === serviceHost ||
+    linkHosts.some((pattern) => REPLY_RULES.isWithinHost(host, pattern.toLowerCase()));
 }
 
 /** An agent's review of a change. */

@@ -20,6 +20,8 @@ export interface StepStore {
   isDisputed(): Promise<boolean>;
   /** Keeps a change of the run's session under its keys, so that events about it continue that session. `pull`: its pull request. */
   keepChange(change: OfferedChange, keys: readonly string[], pull?: string): Promise<void>;
+  /** Keeps a message that a call has sent: what people answer to it continues the run's session. */
+  keepMessage(channel: string, message: { to: string; messageId?: string }): Promise<void>;
   /** Signs a text with a key of this store. */
   sign(text: string): Uint8Array;
 }

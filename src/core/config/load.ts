@@ -148,6 +148,7 @@ async function checkConfig(whole: unknown, options: CheckOptions, builtIn: Drive
   for (const [presetFile, presetSource] of presets.sources) sources.set(presetFile, presetSource);
   config.hooks.mappings.push(...presets.mappings);
   config.hooks.reads.push(...presets.reads);
+  config.hooks.writes.push(...presets.writes);
   const folderOf = (key: string): string => find(`${key}.kind`).baseDir;
   const ownFiles = [
     ...(file === undefined ? [] : [file]),

@@ -183,6 +183,7 @@ function resolveHooks(
       return { ...withScheduleHook(mapping, id), id, file, key, ...dirs };
     }),
     reads: [],
+    writes: [],
     mail: resolveMailboxes(hooks.mail),
   };
 }

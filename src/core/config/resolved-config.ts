@@ -142,6 +142,15 @@ export interface PresetReads {
   key: string;
 }
 
+/** Calls that change something at the places of a preset's events, by one account. */
+export interface PresetWrites extends Pick<NonNullable<Preset["writes"]>, "calls" | "failure"> {
+  preset: string;
+  /** The account of the channel whose address and credential are used. Its name is that of the tool set. */
+  account: string;
+  /** Where the configuration grants them. */
+  key: string;
+}
+
 /** Who may use the MCP endpoint: by a token, or as the subject of an issuer's tokens. */
 export interface McpPrincipal {
   /** Its identity. */
@@ -194,6 +203,8 @@ export interface ResolvedConfig {
     mappings: MappingSource[];
     /** Calls for context of the presets in use. */
     reads: PresetReads[];
+    /** Calls for effects of the presets in use that are granted. */
+    writes: PresetWrites[];
     mail: [MailSettings, ...MailSettings[]];
   };
   agents: Omit<ValidDefaults, "models" | "heartbeat"> &

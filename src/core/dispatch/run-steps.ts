@@ -34,6 +34,9 @@ export function createStepStore(run: ClaimedRun & { claimedAt: number }, context
       const about = { sessionKey, mapping, model: action?.model };
       await journal.keepChange(keys, { ...about, account, repository, base, branch, pull, commit });
     },
+    async keepMessage(channel, { to, messageId }) {
+      if (messageId !== undefined) await journal.keepMessage({ channel, to, messageId, sessionKey: run.sessionKey });
+    },
     sign: journal.sign,
   };
 

@@ -263,6 +263,8 @@ export interface JournalWrites {
   settleCall(runId: string, result: Step): Promise<boolean>;
   /** Keeps a change under its keys; those that know an earlier commit of it remember that. */
   keepChange(keys: readonly string[], change: Omit<KeptChange, "earlier">): Promise<void>;
+  /** Keeps a message that a call of a session has sent. */
+  keepMessage(message: SentMessage & { channel: ChannelName; messageId: string }): Promise<void>;
   /** Lets the run try again at `notBefore`, in its old place in the order; later runs of its session keep waiting behind it. */
   retryRun(claim: Claim, notBefore: number, error: string, warnings?: readonly string[]): Promise<boolean>;
   /** The same, and the attempt does not count. */

@@ -32,6 +32,7 @@ import {
   renderPlace,
   isPublicPlace,
   isReadElsewhere,
+  toWriteRules,
   findElsewhere,
   findPlaceRefusal,
   toTargets,
@@ -196,7 +197,8 @@ async function renderItem(context: object, mappingRun: MappingRun, continued: Co
     continued.sessionKey === undefined
       ? await findSession(key, context, mappingRun)
       : { sessionKey: continued.sessionKey, isApart: false };
-  const granted = mapping.grants && renderGrants(mapping.grants, context, budget);
+  const granted =
+    mapping.grants && renderGrants(mapping.grants, context, { budget, writes: toWriteRules(mappingRun, context) });
   const { mode, warning: modeWarning } = renderWakeMode(mapping, context, budget);
   const given = { ...renderGiven(mapping, context, budget), mode, sessionKey, grants: granted?.grants };
   const base = toDraft(given, request.hook);
@@ -314,7 +316,7 @@ function finishItem(
     warnings.push("The event names no repository for the workspace, so the agent has none.");
   for (const [index, action] of actions.entries()) {
     if (action.kind !== "agent") continue;
-    if (joined) actions[index] = joinSession(action, joined, { context, url, isPublic, budget });
+    if (joined) actions[index] = joinSession(action, joined, { ...mappingRun, context, url, isPublic });
     // The place of a read is another one, and says nothing about the repository.
     else if (workspace)
       action.workspace = {

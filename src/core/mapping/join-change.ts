@@ -3,8 +3,7 @@ import { toChannelName } from "../shared/channel-names.ts";
 import type { AgentAction, HookAction, KeptChange, Woken } from "../types.ts";
 import { renderGrants } from "./policy/grants.ts";
 import type { CompiledMapping } from "./compile.ts";
-import type { TargetOptions } from "./policy/event-place.ts";
-import type { Budget } from "./template/template.ts";
+import { type TargetOptions, toWriteRules } from "./policy/event-place.ts";
 
 /** Records of the changes of this service, and of the turns after them. */
 export interface Changes {
@@ -63,7 +62,7 @@ export async function findJoined(
 export function joinSession(
   action: HookAction,
   { change, made, woken }: Joined,
-  { context, url, isPublic, budget }: { context: object; url?: string; isPublic: boolean; budget: Budget },
+  { context, url, isPublic, ...options }: TargetOptions & { context: object; url?: string; isPublic: boolean },
 ): HookAction {
   if (action.kind !== "agent") return action;
   const { tries = 0, ...settings } = made.workspace?.fixed ?? {};
@@ -90,7 +89,9 @@ export function joinSession(
   return {
     ...joined,
     workspace,
-    grants: made.grants ? renderGrants(made.grants, context, budget).grants : undefined,
+    grants: made.grants
+      ? renderGrants(made.grants, context, { budget: options.budget, writes: toWriteRules(options, context) }).grants
+      : undefined,
     model: change.model ?? action.model,
     fallbackModels: made.source.mapping.fallbackModels,
     timeoutSeconds: made.source.mapping.timeoutSeconds ?? action.timeoutSeconds,

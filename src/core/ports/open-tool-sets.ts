@@ -2,7 +2,7 @@ import type { OfferedChange } from "./agent.ts";
 import type { CallDescription, CallResult, LeftOutCall, ToolCall, ToolSet } from "./tool-set.ts";
 
 /** A call of an open set, with the rules of its block. */
-export interface OpenCall extends CallDescription, Pick<ToolCall, "address"> {
+export interface OpenCall extends CallDescription, Pick<ToolCall, "address" | "place" | "texts"> {
   /** `<set>.<call>` */
   fullName: string;
   /** Its name for a model. */

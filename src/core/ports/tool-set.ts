@@ -30,6 +30,8 @@ export interface CallContext {
   maxLength: number;
   /** The operator says that it only reads, or may be repeated: the driver may send it twice. */
   isRepeatable?: boolean;
+  /** Signs a text with a key of this store. */
+  sign?(text: string): Uint8Array;
 }
 
 /** A pull request that a call has made or found. */
@@ -49,6 +51,8 @@ export interface CallResult {
   reason?: string;
   /** The change that was published. */
   published?: PublishedChange;
+  /** The message that was sent: where, and its id. */
+  sent?: { to: string; messageId?: string };
   /** The call was not sent, because it differs from what the operator has accepted. */
   isChanged?: true;
   /** The call was not sent, because there is no connection to the server of the set. */
@@ -65,6 +69,10 @@ export interface ToolCall extends CallDescription {
   address?: string;
   /** How many characters of its result are used, if that differs from its set's. */
   maxResultLength?: number;
+  /** Arguments that only an event gives: without a grant that fixes all of them, nobody can call it. */
+  place?: readonly string[];
+  /** Arguments that people read as a message: their links are closed as those of a reply. */
+  texts?: readonly string[];
   /**
    * Executes the call once; the arguments fit its schema. Resolves if the outcome is known, also when nothing was sent.
    * Rejects with a `DriverError` if the call was sent and its outcome is not known. After `signal` aborts it must settle

@@ -133,13 +133,13 @@ function toSources({ config, drivers }: Loaded, { mappings = [], presets = [] }:
       key: `hooks.presets[${index}]`,
     };
   });
-  const { baseDir, hooks } = config;
+  const { baseDir, hooks, agents } = config;
   for (const { key, written, folder } of uses) {
     if (isBuiltIn(folder) || isOfConfig(folder, config)) continue;
     problems.push({ key, message: `In a draft, the preset "${written}" must be below ${baseDir}, or be in use.` });
   }
   if (problems.length > 0) throw new ConfigError(problems);
-  const loaded = loadPresets({ baseDir, hooks: { ...hooks, presets: uses } }, drivers);
+  const loaded = loadPresets({ baseDir, agents, hooks: { ...hooks, presets: uses } }, drivers);
   problems.push(...loaded.findings.filter(({ level }) => level === "error"));
   if (problems.length > 0) throw new ConfigError(problems);
   return [...own, ...loaded.mappings.map((source) => ({ source, isSigned: source.mapping.auth !== undefined }))];

@@ -74,12 +74,12 @@ function findProblems({ grants = {}, key, file }: WrittenGrants, tools: ToolSets
       const message = `The tool set "${toolSetOf(name)}" has a call of this name, which stands for the changes of a workspace. Rename the set.`;
       return [{ file, key: at, message }];
     }
-    if (!tools.sets.has(toolSetOf(name)) || listLeftOut(name, tools).length > 0) return [];
-    if (!tools.list().some(({ fullName }) => compileCallPattern(name)(fullName))) {
+    const call = tools.find(name);
+    if (!call) {
+      const isKnown = tools.sets.has(toolSetOf(name)) && listLeftOut(name, tools).length === 0;
+      if (!isKnown || tools.list().some(({ fullName }) => compileCallPattern(name)(fullName))) return [];
       return [{ file, key: at, message: withPeriod(tools.explainMissing(name)) }];
     }
-    const call = tools.find(name);
-    if (!call) return [];
     const { mode, arguments: args = {}, free } = typeof written === "string" ? { mode: written } : written;
     return [
       ...findArgumentProblems(call, args).map((message) => ({ file, key: `${at}.arguments`, message })),

@@ -5,7 +5,7 @@ import { createAgent } from "../../agents/select.ts";
 import type { ChannelDriver } from "../../core/ports/channel.ts";
 import type { ReadConfig } from "../../core/config/load.ts";
 import type { Auth, MappingInput } from "../../core/config/schema/generated.ts";
-import type { MappingSource, PresetReads } from "../../core/config/resolved-config.ts";
+import type { MappingSource, PresetReads, PresetWrites } from "../../core/config/resolved-config.ts";
 import { type ConfigProblem, DriverError, type FoundProblem, messageOf } from "../../core/errors.ts";
 import type { Sender } from "../../core/ingress/signature-authenticator.ts";
 import { compileTemplate } from "../../core/mapping/template/template.ts";
@@ -20,6 +20,7 @@ import { toTempDir } from "../../core/shared/system/temporary-folder.ts";
 import { channelKind } from "../../core/shared/channel-names.ts";
 import { withPeriod, trimSlashes } from "../../core/shared/text/text.ts";
 import { createReads } from "../../agents/tools/reads.ts";
+import { createWrites } from "../../agents/tools/writes.ts";
 import { findNoGit } from "../../agents/workspace/git.ts";
 import { toMirrors } from "../../agents/workspace/mirror.ts";
 import { createChangeCall } from "../../agents/workspace/change-call.ts";
@@ -86,7 +87,13 @@ export async function openDrivers(
     const opened = await openPresetReads(reads);
     if (opened) made.set(reads.set, opened);
   }
-  const tools = openToolSets(made, openChanges());
+  const writes = new Map(config.hooks.writes.flatMap((one) => openPresetWrites(one)));
+  const tools = openToolSets(made, { changes: openChanges(), writes });
+  for (const { account, calls, key } of config.hooks.writes) {
+    const taken = Object.keys(calls).find((call) => made.get(account)?.set.calls.some(({ name }) => name === call));
+    const message = `The tool set "${account}" has a call "${taken}", as the preset. Rename the set.`;
+    if (taken !== undefined) problems.push({ key, message });
+  }
   const equalNames = findEqualNames(tools.list());
   if (equalNames !== undefined) problems.push({ key: "agents.tools", message: equalNames });
   const senders: OpenSender[] = [];
@@ -135,6 +142,20 @@ export async function openDrivers(
       set: createReads(set, { calls, open: access, compileTemplate }),
       block: { ...READS, options: { headers: typeof secret === "string" ? { token: secret } : {} } },
     };
+  }
+
+  function openPresetWrites({ preset, account, key, ...writes }: PresetWrites): [string, MadeSet][] {
+    const channel = channels.get(account);
+    if (!channel) {
+      const message = `What "${preset}" grants needs the credential of a channel. Add the block ${appendSegment("channels", account)}.`;
+      problems.push({ key, message });
+      return [];
+    }
+    const secret = toObject(config.channels[account])["token"];
+    const headers = typeof secret === "string" ? { token: secret } : {};
+    const dryRun = config.channelRules.get(account)?.dryRun ?? false;
+    const set = createWrites({ account, ...writes, channel, compileTemplate });
+    return [[account, { set, block: { ...WRITES, dryRun, options: { headers } } }]];
   }
 
   /** The preset's own token has precedence over the credential of its channel. */
@@ -203,6 +224,9 @@ const READS = {
   callTimeoutMs: 60_000,
   dryRun: false,
 } as const;
+
+/** Settings of the calls of presets. Their results hold nothing that the place of the event does not show. */
+const WRITES = { ...READS, kind: "writes", audience: "public", maxResultLength: 4000 } as const;
 
 /** A driver under the name of an account, whose errors name the block of that account. */
 function asAccount(driver: ChannelDriver, name: string): ChannelDriver {

@@ -23,7 +23,7 @@ const ADVICE = {
 
 type Task = keyof typeof ADVICE;
 
-const ROOTS: Record<Task, string> = { write: "/rest/api/3/issue", webhooks: "/rest/webhooks/1.0" };
+const ROOTS: Record<Task, string> = { write: "/rest/api/3", webhooks: "/rest/webhooks/1.0" };
 
 interface JiraAccount {
   token: string;

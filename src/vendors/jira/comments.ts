@@ -94,7 +94,7 @@ function withMark(document: AdfDocument, mark: string): AdfDocument {
 
 function parseRecipient(to: string): { path: string; isInternal: boolean } {
   const { issue, internal } = RECIPIENT.exec(to)?.groups ?? {};
-  return { path: `/${issue}/comment`, isInternal: internal !== undefined };
+  return { path: `/issue/${issue}/comment`, isInternal: internal !== undefined };
 }
 
 /** A comment's id is unique on the site. */

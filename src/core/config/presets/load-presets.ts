@@ -11,7 +11,14 @@ import { checkMappingSchema } from "../schema/blocks.ts";
 import { type SchemaProblem, toConfigProblem } from "../schema/problems.ts";
 import type { Drivers } from "../plugins.ts";
 import { PRESET_SETTINGS } from "../settings.ts";
-import type { MailSettings, MappingSource, PresetReads, PresetUse, ResolvedConfig } from "../resolved-config.ts";
+import type {
+  MailSettings,
+  MappingSource,
+  PresetReads,
+  PresetUse,
+  PresetWrites,
+  ResolvedConfig,
+} from "../resolved-config.ts";
 import { findLostId, splitAdditions, withAdditions } from "./additions.ts";
 import { explainMissing, type PresetFile, readPreset, readTemplate } from "./file.ts";
 import { checkFrom, checkMention, resolveFrom } from "./from.ts";
@@ -24,6 +31,7 @@ import {
   resolveParameters,
 } from "./parameters.ts";
 import { findReads, withReads } from "./reads.ts";
+import { checkWrites, findWrites, withWrites } from "./writes.ts";
 
 type Hooks = ResolvedConfig["hooks"];
 
@@ -31,6 +39,7 @@ type Hooks = ResolvedConfig["hooks"];
 export interface LoadedPresets {
   mappings: MappingSource[];
   reads: PresetReads[];
+  writes: PresetWrites[];
   /** Problems without a file are about the configuration. */
   findings: Finding[];
   /** Which key of a preset's file has its value from which key of the configuration. */
@@ -46,18 +55,20 @@ export interface LoadedPresets {
  * a `ConfigError` if the file of one is not a valid preset.
  */
 export function loadPresets(
-  { hooks, baseDir }: Pick<ResolvedConfig, "hooks" | "baseDir">,
+  { hooks, agents, baseDir }: Pick<ResolvedConfig, "hooks" | "agents" | "baseDir">,
   drivers: Drivers,
   references: readonly Reference[] = [],
 ): LoadedPresets {
   const loaded: LoadedPresets = {
     mappings: [],
     reads: [],
+    writes: [],
     findings: [],
     origins: [],
     sources: new Map(),
     files: new Set(),
   };
+  const toolSets = Object.keys(agents.tools);
   for (const [index, use] of hooks.presets.entries()) {
     const first = hooks.presets.slice(0, index).find((other) => toPath(other) === toPath(use));
     const missing = explainMissing(use.written, { baseDir, vendors: drivers.vendors });
@@ -73,7 +84,7 @@ export function loadPresets(
       loaded.findings.push(...checkVendor(preset, drivers));
       const own = withDrafts(use, { hooks }, preset.preset);
       for (const mailbox of mailboxesFor(preset, hooks))
-        expandPreset(preset, own, { mailbox, drivers, loaded, references });
+        expandPreset(preset, own, { mailbox, drivers, loaded, references, toolSets });
     }
   }
   return loaded;
@@ -125,13 +136,15 @@ interface ExpandOptions {
   drivers: Drivers;
   loaded: LoadedPresets;
   references: readonly Reference[];
+  /** The names of `agents.tools`. */
+  toolSets: readonly string[];
 }
 
 /** Checks the parameters, fills them in, and checks the mappings that come of it. */
 function expandPreset(
   { preset, file, folder }: PresetFile,
   use: PresetUse,
-  { mailbox, drivers, loaded, references }: ExpandOptions,
+  { mailbox, drivers, loaded, references, toolSets }: ExpandOptions,
 ): void {
   const { parameters, findings: refused } = resolveParameters(preset, use, { mailbox: mailbox?.settings, references });
   loaded.findings.push(...refused);
@@ -157,11 +170,14 @@ function expandPreset(
   loaded.findings.push(...checkFrom(preset, parameters.values, { at: use.key, key: parameters.keyOf("from") }));
   loaded.findings.push(...checkMention(preset, parameters.values["mention"], parameters.keyOf("mention")));
   loaded.findings.push(...checkDedupe(preset, parameters, { readFile, mailbox, drivers }));
+  loaded.findings.push(...checkWrites(preset, parameters, { toolSets }));
   const reads = findReads(preset, use, parameters, readFile);
   if (reads) loaded.reads.push(reads);
+  const writes = findWrites(preset, parameters);
+  if (writes) loaded.writes.push(writes);
   const values = withReferences(parameters.values, parameters.keyOf, references);
-  const written = references.length > 0 ? fillMappings(preset, { values }, { readFile, mailbox }) : [];
-  const filled = fillMappings(preset, parameters, { readFile, mailbox });
+  const written = references.length > 0 ? fillMappings(preset, { values }, { readFile, mailbox, toolSets }) : [];
+  const filled = fillMappings(preset, parameters, { readFile, mailbox, toolSets });
   loaded.findings.push(...unreadable.values());
   if (unreadable.size > 0) return;
   for (const [index, { id, key, value, uses }] of filled.entries()) {
@@ -216,14 +232,14 @@ interface FilledMapping {
   uses: ParameterUse[];
 }
 
-interface FillMappingsOptions extends Pick<FillOptions, "readFile"> {
+interface FillMappingsOptions extends Pick<FillOptions, "readFile">, Partial<Pick<ExpandOptions, "toolSets">> {
   mailbox: Defaults | undefined;
 }
 
 export function fillMappings(
   preset: Preset,
   { values: given }: Pick<Parameters, "values">,
-  { readFile, mailbox }: FillMappingsOptions,
+  { readFile, mailbox, toolSets = [] }: FillMappingsOptions,
 ): FilledMapping[] {
   const only = mailbox?.only && mailbox.settings.name;
   const suffix = only === undefined ? "" : `-${only}`;
@@ -239,7 +255,8 @@ export function fillMappings(
     const started = withMention(withFrom(merged, preset, values["from"]), preset, values["mention"]);
     const shown = values["fields"] === "full" ? withPayload(started) : started;
     const placed = withWorkspace(withAccount(shown, values["account"]), preset, values);
-    const value = withReads(placed, preset, { values, id: merged["id"] });
+    const about = { values, id: merged["id"], toolSets };
+    const value = withWrites(withReads(placed, preset, about), preset, about);
     const { sessionKey } = value;
     if (typeof sessionKey === "string" && !("sessionKey" in values)) {
       value["sessionKey"] = atPath(sessionKey, preset.name, hook);

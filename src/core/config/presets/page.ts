@@ -15,7 +15,7 @@ export function writePresetPage(place: string, use = place): string {
   const { name, description } = read.preset;
   const page = readPage(read)?.trim() ?? `# ${name}\n\n${description}`;
   const [start = "", ...sections] = page.split(/\n+(?=## )/);
-  return `${[start, writeCommands(read, use), ...sections, ...writeEvents(read), ...writeOptions(read), ...writeReads(read), ...writeExample(read), ...writeSamples(read, use)].join("\n\n")}\n`;
+  return `${[start, writeCommands(read, use), ...sections, ...writeEvents(read), ...writeOptions(read), ...writeReads(read), ...writeWrites(read), ...writeExample(read), ...writeSamples(read, use)].join("\n\n")}\n`;
 }
 
 /** undefined: a folder of one's own may have none. */
@@ -122,6 +122,21 @@ function writeReads({ preset: { reads } }: PresetFile): string[] {
     Object.entries(calls)
       .map(([name, { title }]) => `- \`${name}\`: ${title.toLowerCase()}`)
       .join("\n"),
+  ];
+}
+
+function writeWrites({ preset: { name, writes } }: PresetFile): string[] {
+  if (!writes) return [];
+  const rows = Object.entries(writes.calls).map(([call, { title, input = {}, permission }]) => {
+    const filled = Object.entries(input).map(
+      ([argument, { optional }]) => `\`${argument}\`${optional ? " (optional)" : ""}`,
+    );
+    return `| \`${name}.${call}\` | ${title} | ${filled.join(", ") || "–"} | ${permission} |`;
+  });
+  return [
+    "## Calls",
+    `\`grants\` can name what the agent may do at the place of the event, as in \`grants: { "${name}.${Object.keys(writes.calls)[0]}": "ask" }\`; [let an agent act](../guide/let-an-agent-act.md#what-a-preset-can-do) says how. The credential is that of \`channels.${writes.channel}\`.`,
+    ["| Call | | The model fills | The token needs |", "|---|---|---|---|", ...rows].join("\n"),
   ];
 }
 

@@ -3,7 +3,7 @@ import { appendSegment, toObject } from "../../shared/json.ts";
 import { didYouMean, toolSetOf } from "../../shared/text/text.ts";
 import type { MappingInput } from "../schema/generated.ts";
 import { isChangeCall } from "../../types.ts";
-import type { ResolvedConfig } from "../resolved-config.ts";
+import type { MappingSource, ResolvedConfig } from "../resolved-config.ts";
 import { error, type Finding, staticText, warning } from "./finding.ts";
 
 /** Kinds that make no calls. Without a sandbox nothing would bound those of a program. */
@@ -16,10 +16,15 @@ function makesNoCalls(block: ResolvedConfig["agents"]["providers"][string] | und
 export function checkGrants(
   key: string,
   { grants, model }: Pick<MappingInput, "grants" | "model">,
-  { agents }: ResolvedConfig,
+  { agents, hooks }: ResolvedConfig,
+  { preset }: Pick<MappingSource, "preset"> = {},
 ): Finding[] {
   if (!grants || Object.keys(grants).length === 0) return [];
-  const findings = Object.entries(grants).flatMap(([call, written]) => checkGrant(key, call, written, agents));
+  const isOfPreset = (call: string): boolean =>
+    hooks.writes.some((one) => one.preset === preset && call.startsWith(`${one.account}.`));
+  const findings = Object.entries(grants).flatMap(([call, written]) =>
+    checkGrant(key, call, written, { ...agents, isOfPreset }),
+  );
   const named = staticText(model ?? agents.model ?? "") ?? "";
   const id = agents.models?.find(({ alias }) => alias === named)?.id ?? named;
   const [provider = ""] = id.split("/", 1);
@@ -35,7 +40,7 @@ function checkGrant(
   key: string,
   call: string,
   written: NonNullable<MappingInput["grants"]>[string],
-  { tools, approvals }: ResolvedConfig["agents"],
+  { tools, approvals, isOfPreset }: ResolvedConfig["agents"] & { isOfPreset(call: string): boolean },
 ): Finding[] {
   const at = appendSegment(key, call);
   const sets = Object.keys(tools);
@@ -51,6 +56,7 @@ function checkGrant(
       error(at, "Its arguments are what the agent has changed: nothing of them can be fixed or free."),
     !isChange &&
       !sets.includes(set) &&
+      !isOfPreset(call) &&
       error(at, `There is no tool set "${set}" in agents.tools${didYouMean(set, sets)}`),
     isPattern && mode === "allow" && error(at, 'A pattern cannot grant "allow". Name each call that needs nobody.'),
     isPattern &&

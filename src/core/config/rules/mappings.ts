@@ -36,7 +36,7 @@ export function checkMappings(config: ResolvedConfig, drivers: Drivers): Finding
       ...checkRecipient(source, config),
       ...checkModel(source, config.agents),
       ...checkPublish(source, config),
-      ...checkGrants(`${source.key}.grants`, source.mapping, config),
+      ...checkGrants(`${source.key}.grants`, source.mapping, config, source),
       ...checkWorkspace(source, config),
       ...checkAuth(source, config, drivers.providers),
     ].map((finding) => (isWithin(finding.key, source.key) ? { ...finding, file: source.file } : finding)),

@@ -350,6 +350,126 @@ export interface Preset {
     };
   };
   /**
+   * Names for `grants`, as <preset>.<call>: what can be done at the place of an event.
+   */
+  writes?: {
+    /**
+     * The channel whose block has the credential and the address.
+     */
+    channel: string;
+    /**
+     * Template over `answer`, the JSON of an answer with a status of success: unless it is blank, the call was refused, and this is why.
+     */
+    failure?: string;
+    calls: {
+      [k: string]: {
+        /**
+         * Its purpose, in one sentence, for who chooses it.
+         */
+        title: string;
+        /**
+         * The permission that the token needs.
+         */
+        permission: string;
+        /**
+         * Arguments that the event gives, as templates over it. If it lacks a value, the call is not there.
+         */
+        place: {
+          [k: string]: string;
+        };
+        /**
+         * The argument with the place: that of the event, or one above it. A channel with several accounts writes with the one of the place.
+         */
+        account?: string;
+        /**
+         * The ids of the mappings that have it. Default: all.
+         */
+        mappings?: string[];
+        /**
+         * Arguments that the model may fill, by their JSON Schemas. All are required unless they say optional: true.
+         */
+        input?: {
+          [k: string]: {
+            [k: string]: unknown;
+          };
+        };
+        /**
+         * Values that the service knows by other names, such as the id of a state. They are looked up before the call, and are there for its templates under these names. What is not found is refused, with a list of what there is.
+         */
+        find?: {
+          [k: string]: {
+            /**
+             * Path of a GET request.
+             */
+            get?: string;
+            /**
+             * Path of a POST request that only reads.
+             */
+            post?: string;
+            query?: {
+              [k: string]: unknown;
+            };
+            body?: {
+              [k: string]: unknown;
+            };
+            /**
+             * The fields of the answer with lists, as dotted paths; an empty one is the answer.
+             */
+            items: string[];
+            /**
+             * Fields of an item that may have the value, as dotted paths. Case is ignored.
+             *
+             * @minItems 1
+             */
+            by: [string, ...string[]];
+            /**
+             * The argument with the value, or a list of them.
+             */
+            of: string;
+            /**
+             * The field of the item that is used, as a dotted path.
+             */
+            take: string;
+          };
+        };
+        /**
+         * Path, with {name} for an argument.
+         */
+        post?: string;
+        /**
+         * Path, with {name} for an argument.
+         */
+        put?: string;
+        /**
+         * Path, with {name} for an argument.
+         */
+        patch?: string;
+        /**
+         * Path, with {name} for an argument.
+         */
+        delete?: string;
+        /**
+         * The body as JSON, whose texts are templates over the arguments. A template that is the whole text keeps its type. Of an object with "$each": "x" there is one for each item of the argument x, a list, with that as item.
+         */
+        body?: {
+          [k: string]: unknown;
+        };
+        /**
+         * Instead of a path: a recipient of the channel, as a template over the arguments. The argument text is sent there as a reply would be.
+         */
+        send?: string;
+        /**
+         * Others can read it, whoever sees the place.
+         */
+        public?: true;
+        /**
+         * Twice is the same as once, or the service recognizes the second: after a crash it is repeated.
+         */
+        retry?: true;
+      };
+    };
+  };
+  /**
    * Fields of all mappings. A mapping's own field replaces one of the same name, except in match.
    */
   common?: {
@@ -1500,7 +1620,7 @@ export interface MappingInput {
    */
   maxOutputTokens?: number;
   /**
-   * The calls of agents.tools that the model may ask for, by <set>.<call>; * stands for any characters. Default: none.
+   * The calls of agents.tools that the model may ask for, by <set>.<call>; * stands for any characters. In a preset also what its page lists, as github.label. Default: none.
    */
   grants?: {
     [k: string]:

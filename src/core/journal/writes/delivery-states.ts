@@ -1,5 +1,5 @@
 import { type KeptChange, MAIN_SESSION } from "../../types.ts";
-import type { DeliveryProgress, Route } from "../records/delivery.ts";
+import type { DeliveryProgress, Route, SentMessage } from "../records/delivery.ts";
 import type { Claim } from "../records/node.ts";
 import { EDITS, toChange } from "../rows.ts";
 import { addFailedAttempt } from "./failed-attempts.ts";
@@ -61,6 +61,18 @@ const KEEP_CHANGE = `
   INSERT INTO hookline.sent_messages (id, channel, recipient, session_key, sent_at, change) VALUES ($1, $2, $1, $3, $4, $5)
   ON CONFLICT (id, channel) DO UPDATE
     SET session_key = excluded.session_key, sent_at = excluded.sent_at, change = excluded.change`;
+
+export function* keepMessage(
+  writer: Writer,
+  { channel, to, messageId, sessionKey }: SentMessage & { channel: string; messageId: string },
+): Work<void> {
+  const kept = sessionKey === MAIN_SESSION ? null : sessionKey;
+  yield* writer.run(KEEP_MESSAGE, [messageId, channel, to, kept, Date.now()]);
+}
+
+const KEEP_MESSAGE = `
+  INSERT INTO hookline.sent_messages (id, channel, recipient, session_key, sent_at) VALUES ($1, $2, $3, $4, $5)
+  ON CONFLICT (id, channel) DO NOTHING`;
 
 export function retryDelivery(writer: Writer, claim: Claim, notBefore: number, error: string): Work<boolean> {
   return postpone(writer, claim, { notBefore, error, uncounted: 0 });

@@ -4,7 +4,7 @@ import { hasExpired } from "../reads/approvals.ts";
 import type { Read } from "../reads/index.ts";
 import { decideApproval, drawButtons, expireApprovals, reserveCodes, settleCall } from "./approval-states.ts";
 import { dropDeadLetter, retryDeadLetter } from "./dead-letter-states.ts";
-import { giveBackDelivery, keepChange, progressDelivery, retryDelivery } from "./delivery-states.ts";
+import { giveBackDelivery, keepChange, keepMessage, progressDelivery, retryDelivery } from "./delivery-states.ts";
 import * as publications from "./publishing.ts";
 import {
   cancelRun,
@@ -36,6 +36,7 @@ export function createWrites(write: Write, read: Read): JournalWrites {
     recordSteps: write(recordSteps),
     settleCall: write(settleCall),
     keepChange: write(keepChange),
+    keepMessage: write(keepMessage),
     retryRun: write(retryRun),
     giveBackRun: write(giveBackRun),
     releaseRun: write(releaseRun),

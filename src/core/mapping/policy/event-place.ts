@@ -6,6 +6,7 @@ import { blankToUndefined } from "../../shared/text/text.ts";
 import { ANY_CREDENTIAL, type ContextCall, type HookRequest, isSender, type KeptChange } from "../../types.ts";
 import { createToChannel } from "./openclaw.ts";
 import type { Draft } from "../draft.ts";
+import type { WriteRules } from "./grants.ts";
 import { findUndeliverable, isAllowedRecipient, MAX_LENGTHS, type Terms } from "./policy.ts";
 import { describeElsewhere, isBelow } from "./bounds.ts";
 import type { TargetDraft } from "./targets.ts";
@@ -93,6 +94,26 @@ export function isReadElsewhere(
   if (account === undefined || !mapping.place || !String(written).includes("{{")) return false;
   const to = mapping.place.to.render(context, budget).trim();
   return !isBelow(to, toText(args[account]), mapping.source.mapping.source?.below);
+}
+
+/** Rules for the calls of its preset that a mapping grants, for an event. */
+export function toWriteRules(options: TargetOptions, context: object): WriteRules {
+  const { mapping, budget, config } = options;
+  return {
+    find(call) {
+      const writes = config.hooks.writes.find(({ account }) => call.startsWith(`${account}.`));
+      const name = call.slice((writes?.account.length ?? 0) + 1);
+      return writes && Object.hasOwn(writes.calls, name) ? writes.calls[name] : undefined;
+    },
+    isElsewhere({ account = "" }, args) {
+      const to = mapping.place?.to.render(context, budget).trim() ?? "";
+      return !isBelow(to, toText(args[account]), mapping.source.mapping.source?.below);
+    },
+    isPublic() {
+      const place = renderPlace(options, context);
+      return !place || isPublicPlace(place, config);
+    },
+  };
 }
 
 /** The argument of a preset's read that has the place. */
