@@ -123,6 +123,8 @@ describe.each(NAMES)("%s", (name) => {
         vendor.lose(-1, "before");
         expect(await register(name)).toMatchObject({ code: 0 });
         expectRegistered(name);
+        // A question changes nothing there, handled or not.
+        if (vendor.requests[from + index]?.startsWith("GET ")) break;
       }
     }
   });
