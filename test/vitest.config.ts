@@ -52,8 +52,6 @@ export default defineConfig({
     // Most tests wait for something most of the time, so there are more workers than cores. A worker runs many files.
     maxWorkers: 6,
     isolate: false,
-    // A young generation of this size needs half of the collections, which are a tenth of a worker's time.
-    execArgv: ["--max-semi-space-size=32"],
     sequence: { sequencer: LongFirst },
     // Node imports the files itself: it strips the types, and nothing has to be transformed.
     experimental: { viteModuleRunner: false, nodeLoader: false },
