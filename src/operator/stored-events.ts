@@ -55,6 +55,16 @@ export async function findEvents(
   return { events, ...(end !== undefined && { more: end }), ...progress };
 }
 
+/** The subjects of the events of some rows, by their ids. */
+export async function readSubjects(
+  journal: Pick<Journal, "listEvents">,
+  rows: readonly { eventId?: string }[],
+): Promise<Map<string | undefined, string>> {
+  const ids = [...new Set(rows.flatMap(({ eventId }) => eventId ?? []))];
+  const events = ids.length === 0 ? [] : await journal.listEvents({ ids, limit: ids.length });
+  return new Map(events.flatMap(({ id, subject }) => (subject === undefined ? [] : [[id, subject]])));
+}
+
 /** `payload.repository.full_name = "acme/shop"` */
 const FIELD = /(?:^|\s)((?:payload|headers|query)\.[^\s=]+)\s*=\s*(?:"([^"]*)"|(\S+))/g;
 

@@ -93,7 +93,8 @@ export interface OperatorAnswers {
   "POST /api/models/:id/try": { ok: true; turns: number };
   "POST /api/tools/:id/try": { ok: true; id: string };
   "POST /api/mailboxes/:id/try": { ok: true; id: string };
-  "GET /api/spend": { since: string; spend: Spend[] };
+  /** `currency`: of the costs, if the configuration names it. */
+  "GET /api/spend": { since: string; currency?: string; spend: Spend[] };
   "GET /api/deliveries": { deliveries: DeliveryView[] };
   "POST /api/recordings": View<Recording>;
   "GET /api/recordings": { recordings: RecordingRow[] };

@@ -40,6 +40,7 @@ beforeAll(async () => {
       },
     },
     files: { "transforms/ci.ts": CODE },
+    saves: true,
   });
   browser = await startBrowser();
   tab = await browser.open(service.url);
@@ -317,6 +318,11 @@ test("an event that no mapping took opens in the playground as a new mapping for
     id: "metrics-2",
     match: { path: "metrics" },
   });
+  await page.getByRole("button", { name: "Save", exact: true }).click();
+  await page.getByText(/^Saved: .*webhooks\.json5$/).waitFor();
+  await service.hookline.reload();
+  const { eventId } = (await service.post("metrics", { load: 8 })).body;
+  expect(await service.settled(eventId)).toMatchObject({ mapping: "metrics-2", status: "done" });
   expect(tab.problems).toEqual([]);
 });
 
@@ -349,6 +355,12 @@ test("what failed is retried and dropped together, and what is pressed can be un
   const count = await summaries.count();
   await page.getByRole("button", { name: "Retry" }).click();
   await expect.poll(() => summaries.count()).toBe(count + 1);
+  // By a filter, after a preview of what it chooses.
+  await tab.go("activity?show=turns&status=failed&hook=broken");
+  await page.getByRole("button", { name: "Retry all…" }).click();
+  await page.getByRole("dialog", { name: "Retry 3?" }).getByRole("button", { name: "Retry 3" }).click();
+  await page.getByText("3 done.").waitFor();
+  await expect.poll(letters).toBe(3);
   await tab.go("");
   await page.getByRole("link", { name: /^3 turns of broken/ }).click();
   await card.getByRole("button", { name: /^Drop 3/ }).dblclick();

@@ -2,9 +2,10 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import type { Request } from "playwright-core";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { startBrowser, type Tab, type TestBrowser } from "../support/browser.ts";
-import { refuseSome, writeSeed } from "../support/seed.ts";
+import { HOSTILE_END, refuseSome, writeSeed } from "../support/seed.ts";
 import { GATEWAY_TOKEN, openService, type Service } from "../support/service.ts";
 
 interface Listed {
@@ -19,14 +20,14 @@ let service: Service;
 let browser: TestBrowser;
 let tab: Tab;
 let events: Listed[];
-let inbox: { id: string; part: string; title: string }[];
+let hostile: { id: string; code: string; kind: string; state: string }[];
 beforeAll(async () => {
   folder = mkdtempSync(path.join(tmpdir(), "hookline-seed-"));
-  await writeSeed(folder);
+  await writeSeed(folder, { isHostile: true });
   service = await openService(folder);
   await refuseSome(service.url);
   ({ events } = await service.api("/api/events?limit=1000"));
-  inbox = (await service.api("/api/inbox")).items;
+  hostile = await listApprovals("hostile");
   browser = await startBrowser();
   tab = await signIn();
 }, 180_000);
@@ -53,7 +54,97 @@ function find(isWanted: (event: Listed) => boolean): string {
 const findRetried = (): string =>
   find(({ hook, outcome }) => hook === "slack" && outcome.includes("slack C01SUPPORT ✓"));
 
-function listScreens(): string[] {
+const listApprovals = async (hook: string): Promise<typeof hostile> =>
+  (await service.api("/api/approvals?limit=100")).approvals.filter((one: { hook: string }) => one.hook === hook);
+
+test("hostile questions are drawn whole, as text, and do no harm", async () => {
+  const { page } = tab;
+  const dialogs: string[] = [];
+  page.on("dialog", (dialog) => dialogs.push(dialog.message()));
+  await page.setViewportSize({ width: 390, height: 800 });
+  expect(hostile.length).toBeGreaterThanOrEqual(40);
+  for (const { id, code, state } of hostile) {
+    await tab.go(`inbox/${id}`);
+    await page.locator("article header code").getByText(code, { exact: true }).waitFor();
+    const drawn: Record<string, number> & { text: string } = await page.evaluate(`(() => {
+      const card = document.querySelector("article");
+      return {
+        text: card.textContent,
+        active: card.querySelectorAll("script, img, iframe, style, a:not([href^='#/'])").length,
+        buttons: card.querySelectorAll(".buttons button").length,
+        tooWide: Math.max(0, document.documentElement.scrollWidth - innerWidth),
+      };
+    })()`);
+    const { text, ...counts } = drawn;
+    expect([code, counts]).toEqual([code, { active: 0, buttons: state === "open" ? 2 : 0, tooWide: 0 }]);
+    expect(text).toContain(HOSTILE_END);
+    // eslint-disable-next-line no-control-regex
+    expect(text).not.toMatch(/[\0-\x08\x0b-\x1f\x7f\u200b\u202a-\u202e\u2066-\u2069]/);
+  }
+  expect(dialogs).toEqual([]);
+  expect(tab.problems).toEqual([]);
+  await page.setViewportSize({ width: 1280, height: 800 });
+});
+
+test("a link shows its question after the sign-in, and a press is sent once, whatever the network does", async () => {
+  const [first, second, third] = hostile.filter(({ kind }) => kind === "reply");
+  const fresh = await browser.open(`${service.url}/#/inbox/${first!.id}`);
+  const { page } = fresh;
+  await page.getByLabel("Gateway token").fill(GATEWAY_TOKEN);
+  await page.getByRole("button", { name: "Sign in" }).click();
+  const card = page.locator("article");
+  await card.locator("header code").getByText(first!.code, { exact: true }).waitFor();
+  const posts: string[] = [];
+  const isPost = (request: Request): boolean => request.method() === "POST";
+  page.on("request", (request) => isPost(request) && posts.push(new URL(request.url()).pathname));
+  const press = async (name: string): Promise<void> => {
+    await card.getByRole("button", { name: new RegExp(`^${name}: `) }).dblclick();
+    await card.getByRole("heading", { name: /sent in \d s$/ }).waitFor();
+  };
+  /** As when a phone hides the page: what is pressed is sent at once. */
+  const leave = (): Promise<void> => page.evaluate("void dispatchEvent(new Event('pagehide'))");
+  const stateOf = async ({ id }: { id: string }): Promise<string> => (await service.api(`/api/approvals/${id}`)).state;
+
+  await page.route("**/api/approvals/*", (route) => (isPost(route.request()) ? route.abort() : route.fallback()));
+  await press("Approve");
+  expect(posts).toEqual([]);
+  await leave();
+  await page.getByText("The service does not answer.").waitFor();
+  expect(await stateOf(first!)).toBe("open");
+  await page.unroute("**/api/approvals/*");
+
+  // Its answer is lost: the card says what the service did.
+  await page.route("**/api/approvals/*", async (route) => {
+    if (!isPost(route.request())) return route.fallback();
+    await route.fetch();
+    return route.abort();
+  });
+  await press("Deny");
+  await leave();
+  await card.getByText("deny by operator").waitFor();
+  await page.unroute("**/api/approvals/*");
+  expect(posts).toEqual([first, first].map((one) => `/api/approvals/${one!.id}`));
+
+  // Somebody else was first.
+  await fresh.go(`inbox/${second!.id}`);
+  await card.locator("header code").getByText(second!.code, { exact: true }).waitFor();
+  await press("Approve");
+  await service.operate("POST", `/api/approvals/${second!.id}`, { decision: "deny" });
+  await leave();
+  await card.getByText("deny by operator").waitFor();
+  expect(await Promise.all([first!, second!, third!].map(stateOf))).toEqual(["denied", "denied", "open"]);
+  await page.context().close();
+
+  const all = { action: "cancel", filter: { hook: "hostile" } };
+  const { body: preview } = await service.operate("POST", "/api/bulk", all);
+  await service.operate("POST", "/api/bulk", { ...all, token: preview.token });
+  const expired = hostile.find(({ state }) => state === "expired");
+  await tab.go(`inbox/${expired!.id}`);
+  await tab.page.locator("article header").getByText("expired").waitFor();
+});
+
+async function listScreens(): Promise<string[]> {
+  const inbox: { id: string }[] = (await service.api("/api/inbox")).items;
   return [
     "",
     ...inbox.map(({ id }) => `inbox/${encodeURIComponent(id)}`),
@@ -86,7 +177,7 @@ test(
   { timeout: 600_000 },
   async () => {
     const { page, problems, go, findBarriers } = await signIn();
-    for (const screen of listScreens()) {
+    for (const screen of await listScreens()) {
       await go(screen);
       await page.locator("main > section").waitFor();
       await expect.poll(() => page.locator(".loading").count(), { timeout: 30_000 }).toBe(0);
@@ -222,13 +313,13 @@ test("a question to a person is counted in the navigation, shown exactly, and an
   await page.reload();
   await page.getByRole("heading", { name: /^Failed/ }).waitFor();
   await expect.poll(() => page.getByRole("heading", { name: /^Decide/ }).count()).toBe(0);
-  const { approvals } = await service.api("/api/approvals");
+  const approvals = await listApprovals("stripe");
   expect(approvals).toMatchObject([
     { kind: "outcome", decision: "done", by: "operator", result: '{"refund":"re_1"}' },
     { kind: "call", state: "denied", decision: "deny", reason: "Not without a ticket." },
   ]);
   // The links of messages, and their earlier form.
-  await tab.go(`approvals/${approvals[1].id}`);
+  await tab.go(`approvals/${approvals[1]!.id}`);
   await card.getByText("deny by operator").waitFor();
   await tab.go("inbox/00000000-0000-7000-8000-000000000000");
   await card.getByRole("heading", { name: "Answered; kept for 30 days." }).waitFor();
@@ -377,7 +468,11 @@ test("the eleven tasks take at most four clicks each", async () => {
   await start();
   counted["what a session said"] = await clicks([
     nav("Sessions"),
-    () => page.getByRole("link", { name: "support", exact: true }).click(),
+    () =>
+      page
+        .getByRole("row", { name: / support / })
+        .getByRole("link")
+        .click(),
   ]);
   await main.locator(".entry.assistant").first().waitFor();
   const newest = await main.locator(".entry").first().boundingBox();

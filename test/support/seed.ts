@@ -213,17 +213,18 @@ const SEED_FILES = {
 /** How many events are written, beside those of two questions. */
 const SEED_EVENTS = 737;
 
-/** Writes configuration, transforms and a journal of three days to a folder. */
-export async function writeSeed(folder: string, config: UserConfig = SEED_CONFIG): Promise<void> {
+/** Writes configuration, transforms and a journal of three days to a folder. `isHostile`: with hostile questions, too. */
+export async function writeSeed(folder: string, { isHostile = false } = {}): Promise<void> {
   for (const [name, text] of Object.entries(SEED_FILES)) {
     const file = path.join(folder, name);
     mkdirSync(path.dirname(file), { recursive: true });
     writeFileSync(file, text);
   }
-  writeFileSync(path.join(folder, "webhooks.json5"), JSON.stringify(withTokens(config), undefined, 2));
+  writeFileSync(path.join(folder, "webhooks.json5"), JSON.stringify(withTokens(SEED_CONFIG), undefined, 2));
   const journal = await createSqliteJournal({ folder: path.join(folder, ".webhooks"), telemetry: silentTelemetry });
   try {
     await fill(journal, Date.now());
+    if (isHostile) await addHostileQuestions(journal, Date.now() - MINUTE_MS);
   } finally {
     await journal.close();
   }
@@ -311,6 +312,78 @@ async function addQuestions(journal: Journal, at: number): Promise<void> {
     };
     const reason = kind === "call" ? QUESTION_HOLDS.approval : QUESTION_HOLDS.outcome;
     await journal.holdRun(run, reason, { steps: [step], asked: [asked], open: [] });
+  }
+}
+
+/** The end of the arguments of each hostile question. */
+export const HOSTILE_END = "the end of the arguments";
+
+const nest = (value: unknown, depth: number): unknown => (depth === 0 ? value : { deeper: nest(value, depth - 1) });
+
+/** The forms of a card: a table with odd names, a long text, a diff, a list, deep JSON, a reply. */
+const FORMS: ((text: string) => Pick<NewApproval, "arguments"> & { reply?: { to: string; text: string } })[] = [
+  (text) => ({ arguments: { [text.slice(0, 80)]: 1, note: text.slice(0, 280), amount: 69.5, end: HOSTILE_END } }),
+  (text) => ({ arguments: { body: `${text}\n`.repeat(60), end: HOSTILE_END } }),
+  (text) => ({ arguments: { oldText: `one\n${text}`, newText: `two\n${text}`, end: HOSTILE_END } }),
+  (text) => ({ arguments: { rows: [text, "b"].map((value) => ({ value, [text.slice(0, 9)]: 1 })), end: HOSTILE_END } }),
+  (text) => ({ arguments: { deep: nest(text, 60), end: HOSTILE_END } }),
+  (text) => ({ reply: { to: text.slice(0, 90), text: `${text}\n${HOSTILE_END}` } }),
+];
+
+async function addHostileQuestions(journal: Journal, at: number): Promise<void> {
+  const cases = HOSTILE.flatMap((text) => FORMS.map((form) => ({ text, ...form(text) })));
+  const codes = await journal.reserveCodes(cases.length);
+  for (const [index, { text, reply, ...form }] of cases.entries()) {
+    const hostile: Sender = {
+      hook: "hostile",
+      subject: () => text,
+      payload: () => ({ text }),
+      session: (n) => `hostile:${n}`,
+      reply: () => text,
+    };
+    const { event, runId } = toEvent(hostile, { n: index, at: at + index });
+    await journal.accept(event);
+    const [run] = await journal.claimRuns(1, at + index + 10);
+    if (run?.id !== runId) throw new Error(`another run is due: ${run?.id}`);
+    const said = { startedAt: at, finishedAt: at, state: "done", text } as const;
+    const steps: Step[] = [
+      {
+        ...said,
+        n: 1,
+        kind: "context",
+        title: text.slice(0, 90),
+        call: "notes.show",
+        arguments: { text },
+        sources: ["notes"],
+      },
+      { ...said, n: 2, kind: "model", model: "openai/gpt-5-mini", sources: [] },
+    ];
+    const eventId = event.id;
+    const delivery = { id: idAt(at + index), runId, eventId, channel: "slack", routeBy: "operator", ...reply } as const;
+    const asked: NewApproval = {
+      id: idAt(at + index),
+      kind: reply ? "reply" : "call",
+      code: codes[index]!,
+      runId,
+      eventId,
+      hook: "hostile",
+      // A mapping has 20 open questions at most.
+      mapping: `hostile-${index % 3}`,
+      step: 3,
+      call: "notes.write",
+      description: text,
+      address: `POST https://notes.example/${text.slice(0, 90)}`,
+      hash: "0",
+      basis: "0",
+      sources: ["notes"],
+      startedBy: text.slice(0, 200),
+      askedAt: at + 30,
+      // The first has expired when the service starts.
+      ...(index === 0 && { expiresAt: at + 40 }),
+      ...form,
+      ...(reply && { deliveries: [{ ...delivery, text: reply.text }] }),
+    };
+    await journal.holdRun(run, QUESTION_HOLDS.approval, { steps, asked: [asked], open: [] });
   }
 }
 

@@ -32,24 +32,26 @@ export interface ServiceOptions {
   /** Adds files to the folder before the start. */
   prepare?(folder: string): void;
   watch?: boolean;
+  /** The page may write the configuration. */
+  saves?: boolean;
 }
 
 /** Starts the real service in this process, on a free port, with its state in a temporary folder. */
 export async function startService(options: ServiceOptions = {}): Promise<Service> {
   const folder = mkdtempSync(path.join(tmpdir(), "hookline-"));
-  const { config = {}, files = {}, watch = false } = options;
+  const { config = {}, files = {}, watch = false, saves = false } = options;
   options.prepare?.(folder);
   for (const [name, text] of Object.entries(files)) writeBelow(folder, name, text);
   writeBelow(folder, "webhooks.json5", JSON.stringify(withTokens(config), undefined, 2));
   // Files that are too new could have changed after the start has read them, and would be read once more.
   if (watch) await sleep(2 * CLOCK_SLACK_MS);
-  return openService(folder, { watch });
+  return openService(folder, { watch, saves });
 }
 
 /** Starts the service in this process on an existing folder, for example after a process that was killed. */
-export async function openService(folder: string, { watch = false, port = 0 } = {}): Promise<Service> {
+export async function openService(folder: string, { watch = false, saves = false, port = 0 } = {}): Promise<Service> {
   const file = path.join(folder, "webhooks.json5");
-  const hookline = await createHookline({ config: file, port, watch, pool: sharedPool });
+  const hookline = await createHookline({ config: file, port, watch, saves, pool: sharedPool });
   const { url } = await hookline.listen();
   return {
     ...createClient(url, { hookToken: HOOK_TOKEN, gatewayToken: GATEWAY_TOKEN }),

@@ -83,8 +83,12 @@ export function addLists(program: Command, io: CliIo): void {
       .option("--by <group>", "a line for each hook, mapping or model", toOneOf(SPEND_GROUPS), "hook"),
     io,
     async (client, { by, ...flags }: SpendFlags) => {
-      const { since, spend } = await client.call("GET /api/spend", { since: flags.since });
-      return { since, spend: [...Map.groupBy(spend, (row) => row[by])].map(([name, rows]) => addUpSpend(name, rows)) };
+      const { since, currency, spend } = await client.call("GET /api/spend", { since: flags.since });
+      return {
+        since,
+        currency,
+        spend: [...Map.groupBy(spend, (row) => row[by])].map(([name, rows]) => addUpSpend(name, rows)),
+      };
     },
     formatSpend,
   );
@@ -138,14 +142,20 @@ function formatRuns(runs: OperatorAnswers["GET /api/runs"]["runs"]): string[] {
   return formatTable(rows, "There are no runs.");
 }
 
-function formatSpend({ since, spend }: { since: string; spend: SpendSum[] }, { by }: SpendFlags): string[] {
+interface SpendAnswer {
+  since: string;
+  currency?: string;
+  spend: SpendSum[];
+}
+
+function formatSpend({ since, currency, spend }: SpendAnswer, { by }: SpendFlags): string[] {
   const rows = spend.length > 1 ? [...spend, addUpSpend("all", spend)] : spend;
   const shown = rows.map(({ name, runs, inputTokens, outputTokens, cost }) => ({
     [by]: name || (by === "hook" ? "heartbeat" : "-"),
     runs,
     input: inputTokens,
     output: outputTokens,
-    cost: cost > 0 ? cost.toFixed(4) : undefined,
+    [currency ?? "cost"]: cost > 0 ? cost.toFixed(4) : undefined,
   }));
   return formatTable(shown, `No agent has reported its tokens since ${since}.`);
 }

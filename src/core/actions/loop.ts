@@ -7,7 +7,7 @@ import type {
   TurnWorkspace,
   Workspace,
 } from "../ports/agent.ts";
-import type { ResolvedConfig } from "../config/resolved-config.ts";
+import type { ModelPrice, ResolvedConfig } from "../config/resolved-config.ts";
 import { DriverError, withWarnings } from "../errors.ts";
 import type { Step } from "../journal/journal.ts";
 import { withTimeout } from "../shared/time.ts";
@@ -400,10 +400,8 @@ function endEarly(progress: TurnAnswer, reason: string): TurnAnswer {
 
 const MILLION = 1_000_000;
 
-type Price = LoopContext["settings"]["prices"][string];
-
 /** Undefined without a price, or if the agent does not say what it used. Cached tokens are part of the input. */
-function toCost(usage: TokenUsage | undefined, price: Price | undefined): number | undefined {
+function toCost(usage: TokenUsage | undefined, price: ModelPrice | undefined): number | undefined {
   if (!usage || !price) return undefined;
   const { inputTokens = 0, outputTokens = 0, cachedInputTokens = 0, cacheWriteTokens = 0 } = usage;
   const { input, output, cachedInput = input, cacheWrite = input } = price;

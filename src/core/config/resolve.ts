@@ -223,11 +223,21 @@ function toKeys(payloadPath: string): string[] {
     .filter(Boolean);
 }
 
-function resolveAgents({ tools, defaults, approvals, ...rest }: ValidConfig["agents"]): ResolvedConfig["agents"] {
+function resolveAgents({
+  tools,
+  defaults,
+  approvals,
+  prices: { currency, ...prices },
+  ...rest
+}: ValidConfig["agents"]): ResolvedConfig["agents"] {
   const { every, cron, timezone, joinWindow, channel, to, ...heartbeat } = defaults.heartbeat;
   return {
     ...defaults,
     ...rest,
+    prices: Object.fromEntries(
+      Object.entries(prices).flatMap(([id, price]) => (typeof price === "object" ? [[id, price]] : [])),
+    ),
+    currency,
     tools: Object.fromEntries(Object.entries(tools).map(([name, block]) => [name, resolveToolSet(block)])),
     models: defaults.models?.map((entry) => (typeof entry === "string" ? { id: entry } : entry)),
     approvals: approvals && {

@@ -173,6 +173,9 @@ export interface McpSettings {
   keys: string[];
 }
 
+/** The price of a million tokens of each kind. */
+export type ModelPrice = Exclude<ValidConfig["agents"]["prices"][string], string | undefined>;
+
 /** The configuration as the code uses it: every default filled in, paths absolute, durations in milliseconds. */
 export interface ResolvedConfig {
   /** Absolute path of the file it came from; undefined for a program's own object. */
@@ -208,7 +211,11 @@ export interface ResolvedConfig {
     mail: [MailSettings, ...MailSettings[]];
   };
   agents: Omit<ValidDefaults, "models" | "heartbeat"> &
-    Pick<ValidConfig["agents"], "providers" | "linkHosts" | "prices" | "budget"> & {
+    Pick<ValidConfig["agents"], "providers" | "linkHosts" | "budget"> & {
+      /** By the id of the model. */
+      prices: Record<string, ModelPrice>;
+      /** That of the prices: `EUR`. */
+      currency?: string;
       /** By name. */
       tools: Record<string, ToolSetBlock>;
       /** undefined: any model may be named. */

@@ -87,19 +87,21 @@ function findAnswered({ action }: ClaimedRun): Answered | undefined {
 /** Usage of today in the budget's unit, and the number of held runs, at most 1000. Undefined without a budget. */
 export async function readBudget(
   journal: Pick<Journal, "spend" | "listRuns">,
-  { budget }: Pick<ResolvedConfig["agents"], "budget">,
+  { budget, currency }: Pick<ResolvedConfig["agents"], "budget" | "currency">,
 ): Promise<BudgetStatus | undefined> {
   if (!budget) return undefined;
   const spentToday = total(await journal.spend({ since: startOfDay() }), budget.unit);
   const held = await journal.listRuns({ state: "held", limit: 1000 });
   const heldRuns = held.filter(({ holdReason }) => HOLD_REASONS_OF_BUDGET.includes(holdReason)).length;
-  return { ...budget, spentToday, heldRuns };
+  return { ...budget, ...(budget.unit === "cost" && { currency }), spentToday, heldRuns };
 }
 
 const HOLD_REASONS_OF_BUDGET: readonly unknown[] = [HOLD_REASONS.day, HOLD_REASONS.session];
 
 export interface BudgetStatus {
   unit: "cost" | "tokens";
+  /** That of costs, if the configuration names it. */
+  currency?: string;
   perDay?: number;
   perSession?: number;
   /** Since 00:00 UTC. */

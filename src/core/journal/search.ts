@@ -108,9 +108,14 @@ async function byGroup(reader: SearchReader, found: Candidate[], { group }: Even
   const isOf = (state: string): string => `state = '${state}' AND error_group = $2`;
   const runs = `SELECT id AS key FROM hookline.runs WHERE id = ANY($1::uuid[]) AND ${isOf("dead")}`;
   const deliveries = `SELECT event_id AS key FROM hookline.deliveries WHERE event_id = ANY($1::uuid[]) AND ${isOf("failed")}`;
-  const ofRuns = await keep(reader, found, { keys: runsOf, sql: runs, values: [group] });
-  const ofDeliveries = await keep(reader, found, { keys: idsOf, sql: deliveries, values: [group] });
-  return found.filter((candidate) => ofRuns.includes(candidate) || ofDeliveries.includes(candidate));
+  const requests = `SELECT id AS key FROM ${reader.tables.states} WHERE id = ANY($1::uuid[]) AND failure_group = $2`;
+  const kept = await Promise.all([
+    keep(reader, found, { keys: runsOf, sql: runs, values: [group] }),
+    keep(reader, found, { keys: idsOf, sql: deliveries, values: [group] }),
+    keep(reader, found, { keys: idsOf, sql: requests, values: [group] }),
+  ]);
+  const all = new Set(kept.flat());
+  return found.filter((candidate) => all.has(candidate));
 }
 
 async function byPayload(reader: SearchReader, found: Candidate[], { fields = [] }: EventSearch): Promise<Candidate[]> {

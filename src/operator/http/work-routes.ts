@@ -4,6 +4,7 @@ import { MESSAGE_WORDS, ofMessages, ofTurns, TURN_WORDS } from "../../core/share
 import { MAIN_SESSION } from "../../core/types.ts";
 import { groupDeadLetters, MAX_LETTERS } from "../dead-letter-groups.ts";
 import { toView } from "../iso-times.ts";
+import { readSubjects } from "../stored-events.ts";
 import { toDeliveryView, toRunTimeline, toRunView, toSessionTimeline } from "../views.ts";
 import {
   answering,
@@ -28,7 +29,7 @@ type WorkPath = `/api/${"sessions" | "runs" | "deliveries" | "dead-letters"}${st
 const FAILED = { from: time("Only what failed then or later."), to: time("Only what failed before then.") };
 
 /** Results of events: sessions, runs, deliveries and dead letters. */
-export function createWorkRoutes({ journal, cancel }: RouteServices): RoutesOf<WorkPath> {
+export function createWorkRoutes({ journal, cancel, config }: RouteServices): RoutesOf<WorkPath> {
   return {
     "GET /api/sessions": answering({
       about: "Sessions, the one with the newest entry first.",
@@ -111,6 +112,7 @@ export function createWorkRoutes({ journal, cancel }: RouteServices): RoutesOf<W
       },
       answer: async ({ query: { since = startOfDay(), until } }) => ({
         since: new Date(since).toISOString(),
+        currency: config().agents.currency,
         spend: await journal.spend({ since, until }),
       }),
     }),
@@ -159,16 +161,6 @@ export function createWorkRoutes({ journal, cancel }: RouteServices): RoutesOf<W
       (id) => journal.dropDeadLetter(id),
     ),
   };
-}
-
-/** The subjects of the events of some rows, by their ids. */
-async function readSubjects(
-  journal: Pick<Journal, "listEvents">,
-  rows: readonly { eventId?: string }[],
-): Promise<Map<string | undefined, string>> {
-  const ids = [...new Set(rows.flatMap(({ eventId }) => eventId ?? []))];
-  const events = ids.length === 0 ? [] : await journal.listEvents({ ids, limit: ids.length });
-  return new Map(events.flatMap(({ id, subject }) => (subject === undefined ? [] : [[id, subject]])));
 }
 
 const MAX_QUESTIONS = 1000;

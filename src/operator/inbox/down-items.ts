@@ -6,6 +6,7 @@ import type { StatusView } from "../status.ts";
 import type { SubscriptionRow } from "../subscription-rows.ts";
 import { toHealthItems, tryNow } from "./health-items.ts";
 import { type InboxItem, toFacts } from "./item.ts";
+import { describeWaiting } from "./work-items.ts";
 
 /** Something may heal by itself in this time, in milliseconds. */
 const MAY_HEAL_MS = 60_000;
@@ -76,7 +77,7 @@ function toModelItems(ready: readonly Run[], now: number): InboxItem[] {
         id: `model:${provider}`,
         part: "down",
         title: `Model ${toVisible(provider)} cannot be reached`,
-        subject: runs.length === 1 ? "1 turn waits" : `${runs.length} turns wait`,
+        subject: describeWaiting(runs),
         since: toIso(since),
         count: runs.length,
         blocks: [
@@ -123,6 +124,7 @@ function toSilentItem(
       id: `silent:${rule.hook ?? ""}`,
       part: "down",
       title: rule.hook === undefined ? "No event comes" : `No event of ${hook}`,
+      subject: rule.key,
       since: toIso(since),
       blocks: toFacts("service", { "Last event": lastAt === undefined ? "none yet" : toIso(lastAt), Rule: rule.key }),
       actions: [],

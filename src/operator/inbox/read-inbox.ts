@@ -1,9 +1,12 @@
+import { stat } from "node:fs/promises";
+import path from "node:path";
 import { readQuestion, toPlace } from "../../core/approvals/question/read-question.ts";
 import type { ResolvedConfig } from "../../core/config/resolved-config.ts";
-import type { Approval, Journal } from "../../core/journal/journal.ts";
+import type { Approval, DeadLetter, EventSummary, Journal } from "../../core/journal/journal.ts";
 import { DAY_MS } from "../../core/shared/time.ts";
 import { MAX_REJECTIONS, type RejectionLog } from "../rejections.ts";
 import type { StatusView } from "../status.ts";
+import { readSubjects } from "../stored-events.ts";
 import { toSubscriptionRow } from "../subscription-rows.ts";
 import { toDecideItem } from "./decide-items.ts";
 import { toDownItems } from "./down-items.ts";
@@ -63,11 +66,45 @@ export async function readInbox(sources: InboxSources, now = Date.now()): Promis
       },
       now,
     ),
-    ...toFailedItems(letters, failed, now),
+    ...toFailedItems(
+      {
+        letters,
+        failed,
+        subjects: await readSubjects(journal, newestOfGroups(letters)),
+        savedAt: await readSaves(config().hooks.mappings, failed),
+      },
+      now,
+    ),
     ...toWaitingItems({ pauses, ready, held }),
     ...toUnknownItems(refused, now),
     ...toLeftItems(skipped),
   ]);
+}
+
+/** The newest three of each group. */
+function newestOfGroups(letters: readonly DeadLetter[]): DeadLetter[] {
+  const groups = Map.groupBy(letters, ({ kind, hook, group }) => JSON.stringify([kind, hook, group]));
+  return [...groups.values()].flatMap((own) => own.slice(0, 3));
+}
+
+/** When the transforms of these requests were saved for the last time, by mapping. */
+async function readSaves(
+  mappings: ResolvedConfig["hooks"]["mappings"],
+  failed: readonly EventSummary[],
+): Promise<Map<string, number>> {
+  const ids = new Set(failed.map(({ mapping }) => mapping));
+  const sources = mappings.filter(({ id, mapping }) => ids.has(id) && mapping.transform);
+  const times = sources.map(async ({ id, transformsDir, mapping }): Promise<[string, number]> => {
+    const file = path.resolve(transformsDir, mapping.transform?.module ?? "");
+    return [
+      id,
+      await stat(file).then(
+        ({ mtimeMs }) => mtimeMs,
+        () => 0,
+      ),
+    ];
+  });
+  return new Map(await Promise.all(times));
 }
 
 /** An item by its id: one that is open, or a question that has ended. */

@@ -26,6 +26,7 @@ export function toUnknownItems(rejections: readonly Rejection[], now: number): I
       id: `unknown:${hook}`,
       part: "unknown",
       title: `${toVisible(hook)} has no mapping`,
+      subject: `${countOf(requests)} requests from ${clients.join(", ")}`,
       since: toIso(Math.max(...times)),
       count: countOf(requests),
       blocks: toFacts("service", { Clients: clients.join(", "), First: toIso(Math.min(...times)) }),

@@ -1,4 +1,5 @@
 import { hash } from "node:crypto";
+import type { Block } from "../../core/approvals/question/card.ts";
 import { toVisible } from "../../core/boundary/visible.ts";
 import type { DeadLetter, EventSummary, Pause, Run } from "../../core/journal/journal.ts";
 import { type Failure, toCause } from "../../core/shared/text/cause.ts";
@@ -9,39 +10,68 @@ import { groupDeadLetters } from "../dead-letter-groups.ts";
 import { toIso } from "../iso-times.ts";
 import { type InboxItem, toFacts } from "./item.ts";
 
+export interface FailedRows {
+  /** Newest first, as `failed`. */
+  letters: readonly DeadLetter[];
+  failed: readonly EventSummary[];
+  /** The subjects of the events of letters, by the ids of the events. */
+  subjects: ReadonlyMap<string | undefined, string>;
+  /** When the transform of a mapping was saved for the last time. */
+  savedAt: ReadonlyMap<string, number>;
+}
+
 /** One item for each cause: what failed for it, the newest three subjects, and what to do about all of it. */
-export function toFailedItems(
-  letters: readonly DeadLetter[],
-  failed: readonly EventSummary[],
-  now: number,
-): InboxItem[] {
-  const ofWork = groupDeadLetters([...letters]).map(
-    ({ kind, hook, group, error, count, firstAt, lastAt }): InboxItem => {
-      const id = toItemId(JSON.stringify([kind, hook, group]));
-      const noun = kind === "run" ? "turn" : "message";
-      return {
-        id,
-        part: "failed",
-        title: `${count} ${noun}${count === 1 ? "" : "s"} of ${toVisible(hook ?? "heartbeats")}`,
-        subject: toVisible(error),
-        since: toIso(lastAt),
-        count,
-        blocks: [
-          ...toFacts("service", { First: toIso(firstAt), Last: toIso(lastAt) }),
-          ...toFacts("tool", { Error: toVisible(error) }),
-        ],
-        actions: toBulkActions(["retry", "drop"], count, {
-          filter: { kind, hook, group },
-          token: toToken(now, toTokenName(id)),
-        }),
-      };
-    },
-  );
-  return [...ofWork, ...toFailedRequests(failed, now)];
+export function toFailedItems(rows: FailedRows, now: number): InboxItem[] {
+  const { letters, subjects } = rows;
+  const groups = groupDeadLetters([...letters]);
+  const ofWork = groups.map(({ kind, hook, group, error, count, firstAt, lastAt }): InboxItem => {
+    const id = toItemId(JSON.stringify([kind, hook, group]));
+    const own = letters.filter((one) => one.kind === kind && one.hook === hook && one.group === group);
+    return {
+      id,
+      part: "failed",
+      title: `${formatCount(count, kind === "run" ? "turn" : "message")} of ${toVisible(hook ?? "heartbeats")}`,
+      subject: toVisible(error),
+      since: toIso(lastAt),
+      count,
+      blocks: toFailureBlocks({
+        times: [firstAt, lastAt],
+        error,
+        subjects: own.flatMap(({ eventId }) => subjects.get(eventId) ?? []),
+        event: own[0]?.eventId,
+      }),
+      actions: toBulkActions(["retry", "drop"], count, {
+        filter: { kind, hook, group },
+        token: toToken(now, toTokenName(id)),
+      }),
+    };
+  });
+  return [...ofWork, ...toFailedRequests(rows, now)];
+}
+
+interface FailureFacts {
+  times: readonly number[];
+  savedAt?: number;
+  error: string;
+  /** Newest first. */
+  subjects: readonly string[];
+  /** The newest. */
+  event: string | undefined;
+}
+
+function toFailureBlocks({ times, savedAt, error, subjects, event }: FailureFacts): Block[] {
+  const saved = savedAt === undefined ? {} : { "Saved since": toIso(savedAt) };
+  const newest = [...new Set(subjects)].slice(0, MAX_SUBJECTS).join(" · ");
+  return [
+    ...toFacts("service", { First: toIso(Math.min(...times)), Last: toIso(Math.max(...times)), ...saved }),
+    ...toFacts("tool", { Error: toVisible(error) }),
+    ...toFacts("event", { Subjects: toVisible(newest) }),
+    ...toFacts("service", { Event: event }).map((block): Block => ({ ...block, part: "who" })),
+  ];
 }
 
 /** Requests whose transform failed, by mapping and error. */
-function toFailedRequests(failed: readonly EventSummary[], now: number): InboxItem[] {
+function toFailedRequests({ failed, savedAt }: FailedRows, now: number): InboxItem[] {
   const groups = Map.groupBy(failed, ({ hook, mapping, failureGroup }) =>
     JSON.stringify([hook, mapping, failureGroup]),
   );
@@ -50,20 +80,24 @@ function toFailedRequests(failed: readonly EventSummary[], now: number): InboxIt
     const times = events.map(({ receivedAt }) => receivedAt);
     const { hook = "", mapping, failureGroup: group } = newest ?? {};
     const failure: Failure = newest?.failure ?? { message: "" };
-    const subjects = events.flatMap(({ subject }) => subject ?? []).slice(0, MAX_SUBJECTS);
+    const lastAt = Math.max(...times);
+    const saved = savedAt.get(mapping ?? "") ?? 0;
+    const isSaved = saved > lastAt;
     const id = toItemId(cause);
     return {
       id,
       part: "failed",
-      title: `${events.length} request${events.length === 1 ? "" : "s"} by the transform of ${toVisible(mapping ?? hook)}`,
-      subject: toVisible(toCause(failure).join(" · ")),
-      since: toIso(Math.max(...times)),
+      title: `${formatCount(events.length, "request")} by the transform of ${toVisible(mapping ?? hook)}`,
+      subject: toVisible([...toCause(failure), ...(isSaved ? ["saved since"] : [])].join(" · ")),
+      since: toIso(lastAt),
       count: events.length,
-      blocks: [
-        ...toFacts("service", { First: toIso(Math.min(...times)), Last: toIso(Math.max(...times)) }),
-        ...toFacts("tool", { Error: toVisible(failure.detail ?? failure.message) }),
-        ...toFacts("event", { Subjects: toVisible(subjects.join(" · ")) }),
-      ],
+      blocks: toFailureBlocks({
+        times,
+        ...(isSaved && { savedAt: saved }),
+        error: failure.detail ?? failure.message,
+        subjects: events.flatMap(({ subject }) => subject ?? []),
+        event: newest?.id,
+      }),
       actions: toBulkActions(["replay", "drop"], events.length, {
         filter: { kind: "request", hook, mapping, group },
         token: toToken(now, toTokenName(id)),
@@ -110,7 +144,7 @@ export function toWaitingItems({ pauses, ready, held }: WaitingRows): InboxItem[
       id: `paused:${mapping}`,
       part: "waiting",
       title: `${toVisible(mapping)} is paused`,
-      subject: waiting.length === 1 ? "1 turn waits" : `${waiting.length} turns wait`,
+      subject: describeWaiting(waiting),
       since: toIso(since),
       count: waiting.length,
       blocks: [],
@@ -125,16 +159,15 @@ export function toWaitingItems({ pauses, ready, held }: WaitingRows): InboxItem[
   );
   const holds = [...reasons].map(([reason, runs]): InboxItem => {
     const byMapping = Map.groupBy(runs, ({ mapping, hook = "" }) => mapping ?? hook);
+    const turns = Array.from(byMapping, ([name, own]) => `${toVisible(name)} ${own.length}`).join(" · ");
     return {
       id: `held:${HOLD_IDS[reason] ?? reason}`,
       part: "waiting",
       title: `${runs.length} turn${runs.length === 1 ? " is" : "s are"} held: ${toVisible(reason)}`,
+      subject: turns,
       since: toIso(Math.min(...runs.map(({ createdAt }) => createdAt))),
       count: runs.length,
-      blocks: toFacts(
-        "service",
-        Object.fromEntries(Array.from(byMapping, ([name, own]) => [toVisible(name), own.length])),
-      ),
+      blocks: toFacts("service", { Turns: turns, Limit: LIMITS[reason] }),
       actions: [
         {
           id: "release",
@@ -147,5 +180,21 @@ export function toWaitingItems({ pauses, ready, held }: WaitingRows): InboxItem[
   });
   return [...paused, ...holds];
 }
+
+/** `3 turns wait`. */
+export function describeWaiting(turns: readonly Run[]): string {
+  return `${formatCount(turns.length, "turn")} ${turns.length === 1 ? "waits" : "wait"}`;
+}
+
+function formatCount(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? "" : "s"}`;
+}
+
+/** The keys of the configuration that have the limits. */
+const LIMITS: Record<string, string> = {
+  "budget: perDay": "agents.budget.perDay",
+  "budget: perSession": "agents.budget.perSession",
+  loop: "limits.perRecipient",
+};
 
 const HOLD_IDS: Record<string, string> = { "budget: perDay": "day", "budget: perSession": "session", loop: "loop" };

@@ -1,6 +1,6 @@
 import { effect, signal } from "@preact/signals";
 import { type JSX, render } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { access, answeredAt, signIn, signOut, wasSignedOut } from "./api-client.ts";
 import { Activity } from "./activity/activity-screen.tsx";
 import { Recording } from "./activity/recordings.tsx";
@@ -12,7 +12,7 @@ import { Spend } from "./lists/spend.tsx";
 import { System } from "./lists/system.tsx";
 import { connection, startLive } from "./live.ts";
 import { replay } from "./parts/actions.tsx";
-import { Asking } from "./parts/ask.tsx";
+import { Asking, Dialog } from "./parts/ask.tsx";
 import { Notice, Time } from "./parts/controls.tsx";
 import { hasDraft } from "./parts/draft.ts";
 import { useCall } from "./parts/load.tsx";
@@ -240,15 +240,9 @@ function replayHere(): void {
 }
 
 function Help(): JSX.Element {
-  const dialog = useRef<HTMLDialogElement>(null);
-  const isOpen = isHelpOpen.value;
-  useEffect(() => {
-    if (isOpen) dialog.current?.showModal();
-    else dialog.current?.close();
-  }, [isOpen]);
+  const close = (): void => void (isHelpOpen.value = false);
   return (
-    <dialog ref={dialog} aria-label="Keys" onClose={() => (isHelpOpen.value = false)}>
-      <h2>Keys</h2>
+    <Dialog title="Keys" isOpen={isHelpOpen.value} close={close}>
       <dl class="pairs">
         {Object.entries(KEYS).map(([key, { does }]) => (
           <div key={key}>
@@ -259,8 +253,8 @@ function Help(): JSX.Element {
           </div>
         ))}
       </dl>
-      <button onClick={() => (isHelpOpen.value = false)}>Close</button>
-    </dialog>
+      <button onClick={close}>Close</button>
+    </Dialog>
   );
 }
 

@@ -10,6 +10,7 @@ export const TABLES: ReadTables = {
   runs: "hookline.runs",
   deadRuns: "(SELECT * FROM hookline.runs WHERE state = 'dead' AND kind = 'hook') AS runs",
   failedDeliveries: "hookline.deliveries",
+  failedRequests: "hookline.event_states JOIN hookline.events USING (id)",
   entries: "hookline.entries",
   isOfEvents: "event_id = ANY($1::uuid[])",
   mainTurns: "hookline.entries",

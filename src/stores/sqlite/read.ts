@@ -27,6 +27,7 @@ export const TABLES: ReadTables = {
     SELECT runs.*, events.id AS event_id, hook
     FROM runs INDEXED BY runs_dead LEFT JOIN events ON events.seq = event_seq WHERE state = 'dead' AND kind = 'hook') AS runs`,
   failedDeliveries: "deliveries INDEXED BY deliveries_failed",
+  failedRequests: "events INDEXED BY events_failed",
   entries: ENTRIES,
   isOfEvents: "event_seq IN (SELECT seq FROM events WHERE id = ANY($1))",
   mainTurns: "entries INDEXED BY entries_main_turns",

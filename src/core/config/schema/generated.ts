@@ -874,27 +874,34 @@ export interface UserConfig {
      */
     linkHosts?: string[];
     /**
-     * The price of a model per million tokens, in your currency, by provider/model. A run's cost is stored with it.
+     * The price of a model per million tokens, by provider/model. A run's cost is stored with it.
      */
     prices?: {
-      [k: string]: {
-        /**
-         * Price of a million prompt tokens.
-         */
-        input: number;
-        /**
-         * Price of a million reply tokens.
-         */
-        output: number;
-        /**
-         * Price of a million prompt tokens that the provider read from its cache. Default: as input.
-         */
-        cachedInput?: number;
-        /**
-         * Price of a million prompt tokens that the provider wrote into its cache. Default: as input.
-         */
-        cacheWrite?: number;
-      };
+      /**
+       * The currency of all prices and limits, by its code in ISO 4217: EUR. It is shown beside costs.
+       */
+      currency?: string;
+      [k: string]:
+        | {
+            /**
+             * Price of a million prompt tokens.
+             */
+            input: number;
+            /**
+             * Price of a million reply tokens.
+             */
+            output: number;
+            /**
+             * Price of a million prompt tokens that the provider read from its cache. Default: as input.
+             */
+            cachedInput?: number;
+            /**
+             * Price of a million prompt tokens that the provider wrote into its cache. Default: as input.
+             */
+            cacheWrite?: number;
+          }
+        | string
+        | undefined;
     };
     /**
      * How a person is asked before a call that is granted with ask, about a call whose outcome is not known, and about a reply that waits. Without a channel, they are answered on the operator's page, by webhooks approvals, or by the API alone.
@@ -3705,27 +3712,34 @@ export interface ValidConfig {
      */
     linkHosts: string[];
     /**
-     * The price of a model per million tokens, in your currency, by provider/model. A run's cost is stored with it.
+     * The price of a model per million tokens, by provider/model. A run's cost is stored with it.
      */
     prices: {
-      [k: string]: {
-        /**
-         * Price of a million prompt tokens.
-         */
-        input: number;
-        /**
-         * Price of a million reply tokens.
-         */
-        output: number;
-        /**
-         * Price of a million prompt tokens that the provider read from its cache. Default: as input.
-         */
-        cachedInput?: number;
-        /**
-         * Price of a million prompt tokens that the provider wrote into its cache. Default: as input.
-         */
-        cacheWrite?: number;
-      };
+      /**
+       * The currency of all prices and limits, by its code in ISO 4217: EUR. It is shown beside costs.
+       */
+      currency?: string;
+      [k: string]:
+        | {
+            /**
+             * Price of a million prompt tokens.
+             */
+            input: number;
+            /**
+             * Price of a million reply tokens.
+             */
+            output: number;
+            /**
+             * Price of a million prompt tokens that the provider read from its cache. Default: as input.
+             */
+            cachedInput?: number;
+            /**
+             * Price of a million prompt tokens that the provider wrote into its cache. Default: as input.
+             */
+            cacheWrite?: number;
+          }
+        | string
+        | undefined;
     };
     /**
      * How a person is asked before a call that is granted with ask, about a call whose outcome is not known, and about a reply that waits. Without a channel, they are answered on the operator's page, by webhooks approvals, or by the API alone.

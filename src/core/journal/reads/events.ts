@@ -37,7 +37,7 @@ export async function listFailedRequests(
   { limit, hook, mapping, group, from = 0, to = Infinity }: FailedFilter & { limit: number },
 ): Promise<EventSummary[]> {
   const found = await all(
-    `SELECT * FROM ${tables.events} WHERE ${FAILED_REQUEST} AND ($2::text IS NULL OR hook = $2)
+    `SELECT * FROM ${tables.failedRequests} WHERE ${FAILED_REQUEST} AND ($2::text IS NULL OR hook = $2)
        AND ($3::text IS NULL OR ${tables.mappingOf} = $3) AND ($4::text IS NULL OR failure_group = $4)
        AND id >= $5 AND id < $6 ORDER BY id DESC LIMIT $1`,
     [limit, hook, mapping, group, firstIdAt(from), firstIdAt(to)],

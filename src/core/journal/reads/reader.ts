@@ -30,6 +30,8 @@ export interface ReadTables {
   /** Dead runs of hooks: a failed heartbeat is no dead letter. */
   deadRuns: string;
   failedDeliveries: string;
+  /** Events whose condition is `FAILED_REQUEST`. */
+  failedRequests: string;
   entries: string;
   /** Which entries belong to the events $1. */
   isOfEvents: string;

@@ -2,8 +2,8 @@ import type { JSX } from "preact";
 import { call, type RecordingTimeline } from "../api-client.ts";
 import { notifyOf, Pairs, Time } from "../parts/controls.tsx";
 import { formatNumber, toLine } from "../parts/format.ts";
-import { Loading, Page, useCall } from "../parts/load.tsx";
-import { Table } from "../parts/table.tsx";
+import { Page, useCall } from "../parts/load.tsx";
+import { List } from "../parts/table.tsx";
 import { Tree } from "../parts/tree.tsx";
 import { goTo, hrefTo } from "../router.ts";
 
@@ -26,30 +26,27 @@ export function Recordings(): JSX.Element {
         </label>
         <button class="main">Record</button>
       </form>
-      <Loading from={loaded}>
-        {({ recordings }) => (
-          <Table
-            label="Recordings"
-            items={recordings}
-            keyOf={({ id }) => id}
-            empty={<p>Nothing is recorded.</p>}
-            columns={[
-              {
-                name: "Hook",
-                kind: "wide",
-                show: ({ id, hook }) => (
-                  <a href={hrefTo(["recordings", id])} data-row={id}>
-                    {toLine(hook, 100)}
-                  </a>
-                ),
-              },
-              { name: "Requests", kind: "number", show: ({ requests }) => formatNumber(requests) },
-              { name: "Started", show: ({ startedAt }) => <Time at={startedAt} /> },
-              { name: "Records until", show: ({ endsAt }) => <Time at={endsAt} /> },
-            ]}
-          />
-        )}
-      </Loading>
+      <List
+        from={loaded}
+        label="Recordings"
+        itemsOf={({ recordings }) => recordings}
+        keyOf={({ id }) => id}
+        empty={<p>Nothing is recorded.</p>}
+        columns={[
+          [
+            "Hook",
+            ({ id, hook }) => (
+              <a href={hrefTo(["recordings", id])} data-row={id}>
+                {toLine(hook, 100)}
+              </a>
+            ),
+            "wide",
+          ],
+          ["Requests", ({ requests }) => formatNumber(requests), "number"],
+          ["Started", ({ startedAt }) => <Time at={startedAt} />],
+          ["Records until", ({ endsAt }) => <Time at={endsAt} />],
+        ]}
+      />
     </>
   );
 }

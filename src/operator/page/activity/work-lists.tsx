@@ -1,46 +1,38 @@
 import type { JSX } from "preact";
-import { describeWait } from "../../../core/shared/run-wait.ts";
 import type { DeliveryView, RunView } from "../api-client.ts";
 import { cancelRun, isAsking, isReleasable, isUnfinished, releaseRuns } from "../parts/actions.tsx";
 import { State, Time } from "../parts/controls.tsx";
-import { SessionLink } from "../parts/conversation.tsx";
+import { SessionLink, Wait } from "../parts/conversation.tsx";
 import { formatCost, formatMs, formatNumber, toLine } from "../parts/format.ts";
-import { Loading, useCall } from "../parts/load.tsx";
-import { EventLink, PAGE_SIZE, Table } from "../parts/table.tsx";
+import { useCall } from "../parts/load.tsx";
+import { EventLink, List, PAGE_SIZE } from "../parts/table.tsx";
 import { hrefTo, route } from "../router.ts";
 import type { Filter } from "../row.ts";
 
 /** Agent turns under a filter. */
-export function Turns({
-  filter: { from, to, status: state, hook, mapping, session, group },
-}: {
-  filter: Filter;
-}): JSX.Element {
-  const { before } = route.value.query;
-  const loaded = useCall("GET /api/runs", { from, to, state, hook, mapping, session, group, before, limit: PAGE_SIZE });
+export function Turns({ filter }: { filter: Filter }): JSX.Element {
+  const { from, to, status: state, hook, mapping, session, group } = filter;
+  const page = { from, to, before: route.value.query["before"], limit: PAGE_SIZE };
   return (
-    <Loading from={loaded}>
-      {({ runs }) => (
-        <Table
-          label="Turns"
-          items={runs}
-          keyOf={({ id }) => id}
-          isPaged
-          empty={<p>No turn matches this filter.</p>}
-          columns={[
-            { name: "Subject", kind: "wide", show: (run) => <EventLink row={run}>{subjectOf(run)}</EventLink> },
-            { name: "Created", show: ({ createdAt }) => <Time at={createdAt} /> },
-            { name: "State", show: (run) => <State state={run.state} /> },
-            { name: "Result", kind: "wide", show: (run) => <Result run={run} /> },
-            { name: "Session", show: ({ sessionKey }) => <SessionLink sessionKey={sessionKey} /> },
-            { name: "Took", kind: "number", show: tookOf },
-            { name: "Tokens", kind: "number", show: (run) => formatNumber(tokensOf(run) || undefined) },
-            { name: "Cost", kind: "number", show: ({ cost }) => formatCost(cost) },
-            { name: "Actions", show: (run) => <RunActions run={run} reload={loaded.reload} /> },
-          ]}
-        />
-      )}
-    </Loading>
+    <List
+      from={useCall("GET /api/runs", { ...page, state, hook, mapping, session, group })}
+      label="Turns"
+      itemsOf={({ runs }) => runs}
+      keyOf={({ id }) => id}
+      isPaged
+      empty={<p>No turn matches this filter.</p>}
+      columns={[
+        ["Subject", (run) => <EventLink row={run}>{subjectOf(run)}</EventLink>, "wide"],
+        ["Created", ({ createdAt }) => <Time at={createdAt} />],
+        ["State", (run) => <State state={run.state} />],
+        ["Result", (run) => <Result run={run} />, "wide"],
+        ["Session", ({ sessionKey }) => <SessionLink sessionKey={sessionKey} />],
+        ["Took", tookOf, "number"],
+        ["Tokens", (run) => formatNumber(tokensOf(run) || undefined), "number"],
+        ["Cost", ({ cost }) => formatCost(cost), "number"],
+        ["Actions", (run) => <RunActions run={run} />],
+      ]}
+    />
   );
 }
 
@@ -57,13 +49,7 @@ function Result({ run }: { run: RunView }): JSX.Element {
       </span>
     );
   }
-  if (waitsFor) {
-    const words = toLine(describeWait(waitsFor), 160);
-    const { eventId } = waitsFor;
-    return (
-      <span class="warn">{eventId === undefined ? words : <a href={hrefTo(["events", eventId])}>{words}</a>}</span>
-    );
-  }
+  if (waitsFor) return <Wait wait={waitsFor} />;
   if (waitingFor !== undefined)
     return (
       <span class="warn">
@@ -73,20 +59,17 @@ function Result({ run }: { run: RunView }): JSX.Element {
   return <span class={error === undefined ? undefined : "bad"}>{toLine(error ?? reply, 200)}</span>;
 }
 
-function RunActions({ run, reload }: { run: RunView; reload(): void }): JSX.Element | null {
+function RunActions({ run }: { run: RunView }): JSX.Element | null {
   if (!isUnfinished(run)) return null;
   const label = `the turn of ${toLine(run.sessionKey, 40)}`;
   return (
     <span class="row-actions">
       {isReleasable(run) && (
-        <button
-          aria-label={`Release ${label}`}
-          onClick={() => void releaseRuns({ run: run.id }, "This turn").then(reload)}
-        >
+        <button aria-label={`Release ${label}`} onClick={() => void releaseRuns({ run: run.id }, "This turn")}>
           Release
         </button>
       )}
-      <button aria-label={`Cancel ${label}`} onClick={() => void cancelRun(run).then(reload)}>
+      <button aria-label={`Cancel ${label}`} onClick={() => void cancelRun(run)}>
         Cancel
       </button>
     </span>
@@ -100,34 +83,27 @@ function tookOf({ startedAt, finishedAt }: RunView): string {
 const tokensOf = ({ usage }: RunView): number => (usage?.inputTokens ?? 0) + (usage?.outputTokens ?? 0);
 
 /** Messages of agents under a filter. */
-export function Messages({
-  filter: { from, to, status: state, channel, hook, group },
-}: {
-  filter: Filter;
-}): JSX.Element {
-  const { before } = route.value.query;
-  const loaded = useCall("GET /api/deliveries", { from, to, state, channel, hook, group, before, limit: PAGE_SIZE });
+export function Messages({ filter }: { filter: Filter }): JSX.Element {
+  const { from, to, status: state, channel, hook, group } = filter;
+  const page = { from, to, before: route.value.query["before"], limit: PAGE_SIZE };
   return (
-    <Loading from={loaded}>
-      {({ deliveries }) => (
-        <Table
-          label="Messages"
-          items={deliveries}
-          keyOf={({ id }) => id}
-          isPaged
-          empty={<p>No message matches this filter.</p>}
-          columns={[
-            { name: "Text", kind: "wide", show: (one) => <EventLink row={one}>{toLine(one.text, 200)}</EventLink> },
-            { name: "Created", show: ({ createdAt }) => <Time at={createdAt} /> },
-            { name: "State", show: ({ state: word }) => <State state={word} /> },
-            { name: "To", show: placeOf },
-            { name: "Error", kind: "wide", show: ({ error }) => <span class="bad">{toLine(error, 200)}</span> },
-            { name: "Attempts", kind: "number", show: ({ attempts }) => attempts },
-            { name: "Sent", show: ({ sentAt }) => <Time at={sentAt} /> },
-          ]}
-        />
-      )}
-    </Loading>
+    <List
+      from={useCall("GET /api/deliveries", { ...page, state, channel, hook, group })}
+      label="Messages"
+      itemsOf={({ deliveries }) => deliveries}
+      keyOf={({ id }) => id}
+      isPaged
+      empty={<p>No message matches this filter.</p>}
+      columns={[
+        ["Text", (one) => <EventLink row={one}>{toLine(one.text, 200)}</EventLink>, "wide"],
+        ["Created", ({ createdAt }) => <Time at={createdAt} />],
+        ["State", ({ state: word }) => <State state={word} />],
+        ["To", placeOf],
+        ["Error", ({ error }) => <span class="bad">{toLine(error, 200)}</span>, "wide"],
+        ["Attempts", ({ attempts }) => attempts, "number"],
+        ["Sent", ({ sentAt }) => <Time at={sentAt} />],
+      ]}
+    />
   );
 }
 

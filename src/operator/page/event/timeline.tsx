@@ -1,10 +1,9 @@
 import type { ComponentChildren, JSX } from "preact";
-import { describeWait } from "../../../core/shared/run-wait.ts";
 import { type DeliveryView, call, type FailedAttemptView, type RunView, type Timeline } from "../api-client.ts";
 import { Detail, notifyOf, State, Text, Time, Warnings } from "../parts/controls.tsx";
 import { escapeHidden, formatCost, formatMs, formatNumber, toLine } from "../parts/format.ts";
 import { cancelRun, isAsking, isReleasable, isUnfinished, releaseRuns } from "../parts/actions.tsx";
-import { Log, Prompt, SessionLink, Words } from "../parts/conversation.tsx";
+import { Log, Prompt, SessionLink, Wait, Words } from "../parts/conversation.tsx";
 import { hrefTo } from "../router.ts";
 
 interface StepProps {
@@ -103,7 +102,7 @@ const msBetween = (from: string | undefined, to: string | undefined): number | u
 
 function RunSteps({ run }: { run: RunView }): JSX.Element {
   const { state, attempts, createdAt, dueAt, startedAt, finishedAt, model, error, warnings } = run;
-  const { holdReason, waitingFor, reply, failedAttempts = [], steps = [] } = run;
+  const { holdReason, waitingFor, waitsFor, reply, failedAttempts = [], steps = [] } = run;
   const earlier = failedAttempts.filter(({ endedAt }) => endedAt === undefined || endedAt !== finishedAt);
   const last = failedAttempts.find(({ endedAt }) => endedAt !== undefined && endedAt === finishedAt);
   const firstAt = earlier[0]?.n === 1 ? earlier[0].startedAt : startedAt;
@@ -122,32 +121,23 @@ function RunSteps({ run }: { run: RunView }): JSX.Element {
           ),
         )}
       <Step name="Turn" ms={msBetween(startedAt, finishedAt)} at={finishedAt} tone={tone}>
-        <State state={state} />
-        {holdReason !== undefined && <span class="warn">: {escapeHidden(holdReason)}</span>}
-        {isAsking(run) && (
-          <span>
-            {" "}
-            <a href={hrefTo(["inbox", run.approvalId ?? ""])}>Decide</a>
-          </span>
-        )}
-        {waitingFor !== undefined && <span> waiting for {toLine(waitingFor, 60)}</span>}
-        {isWaiting && error !== undefined && (
-          <span>
-            {" "}
-            next attempt <Time at={dueAt} />
-          </span>
-        )}
-        {attempts > 1 && <span> {attempts} attempts</span>}
-        {model !== undefined && (
-          <span>
-            {" "}
-            <a href={hrefTo(["activity"], { model })}>{toLine(model, 60)}</a>
-          </span>
-        )}
-        <Usage run={run} />
+        <p class="facts">
+          <State state={state} />
+          {holdReason !== undefined && <span class="warn">{escapeHidden(holdReason)}</span>}
+          {isAsking(run) && <a href={hrefTo(["inbox", run.approvalId ?? ""])}>Decide</a>}
+          {waitingFor !== undefined && <span>waiting for {toLine(waitingFor, 60)}</span>}
+          {isWaiting && error !== undefined && <Time at={dueAt} before="next attempt" />}
+          {attempts > 1 && <span>{attempts} attempts</span>}
+          {model !== undefined && <a href={hrefTo(["activity"], { model })}>{toLine(model, 60)}</a>}
+          <Usage run={run} />
+        </p>
         {earlier.at(-1)?.error !== error && <Detail text={error} isError />}
         {state === "failed" && <RetryButton id={run.id} />}
-        <Waits run={run} />
+        {waitsFor && (
+          <p>
+            <Wait wait={waitsFor} />
+          </p>
+        )}
         <Warnings texts={warnings ?? last?.warnings} look="quiet" />
         {reply !== undefined && (
           <div class="entry assistant">
@@ -167,18 +157,6 @@ function RunSteps({ run }: { run: RunView }): JSX.Element {
   );
 }
 
-/** Why it has not started, with the way there. */
-function Waits({ run: { waitsFor } }: { run: RunView }): JSX.Element | null {
-  if (!waitsFor) return null;
-  const { eventId, mapping } = waitsFor;
-  const href = eventId === undefined ? hrefTo(["mappings", mapping ?? ""]) : hrefTo(["events", eventId]);
-  return (
-    <p class="warn">
-      <a href={href}>{toLine(describeWait(waitsFor), 200)}</a>
-    </p>
-  );
-}
-
 const STEP_NAMES = { context: "Context", model: "Answer", call: "Call", note: "Note" };
 
 /** Something that the turn read, an answer of the model, or a call that the model asked for. */
@@ -187,11 +165,13 @@ function RecordedStep({ step }: { step: NonNullable<RunView["steps"]>[number] })
   const tone = state === "done" ? "good" : state === "running" ? "live" : "warn";
   return (
     <Step name={STEP_NAMES[kind]} ms={msBetween(startedAt, finishedAt)} at={finishedAt} tone={tone}>
-      <Text>{name ?? model}</Text>
-      {title !== undefined && <span> {toLine(title, 80)}</span>}
-      {state !== "done" && <b> {state}</b>}
-      {sources.length > 0 && <span class="quiet"> private: {toLine(sources.join(", "), 120)}</span>}
-      <Usage run={step} />
+      <p class="facts">
+        <Text>{name ?? model}</Text>
+        {title !== undefined && <span>{toLine(title, 80)}</span>}
+        {state !== "done" && <b>{state}</b>}
+        {sources.length > 0 && <span class="quiet">private: {toLine(sources.join(", "), 120)}</span>}
+        <Usage run={step} />
+      </p>
       {given !== undefined && <Detail text={JSON.stringify(given, null, 2)} />}
       <Folded text={text} isError={state === "failed"} />
     </Step>
@@ -227,7 +207,6 @@ function Usage({ run: { usage, cost } }: { run: Pick<RunView, "usage" | "cost"> 
   const { inputTokens = 0, outputTokens = 0 } = usage;
   return (
     <span class="quiet">
-      {" "}
       {formatNumber(inputTokens)} tokens in, {formatNumber(outputTokens)} out{cost ? `, cost ${formatCost(cost)}` : ""}
     </span>
   );
@@ -246,16 +225,13 @@ function DeliveryStep({ delivery }: { delivery: DeliveryView }): JSX.Element {
         <AttemptStep key={attempt.n} attempt={attempt} isFirst={index === 0} />
       ))}
       <Step name="Delivery" ms={msBetween(startedAt, sentAt)} at={sentAt} tone={state === "skipped" ? undefined : tone}>
-        <State state={state} /> <a href={hrefTo(["activity"], { channel: sentBy })}>{sentBy}</a>{" "}
-        <Text>{route?.to ?? to}</Text>
-        {route?.thread !== undefined && (
-          <span>
-            {" "}
-            in thread <Text>{route.thread}</Text>
-          </span>
-        )}
-        {partsSent > 1 && <span> in {partsSent} parts</span>}
-        {attempts > 1 && <span> {attempts} attempts</span>}
+        <p class="facts">
+          <State state={state} /> <a href={hrefTo(["activity"], { channel: sentBy })}>{sentBy}</a>
+          <Text>{route?.to ?? to}</Text>
+          {route?.thread !== undefined && <Text>{`in thread ${route.thread}`}</Text>}
+          {partsSent > 1 && <span>in {partsSent} parts</span>}
+          {attempts > 1 && <span>{attempts} attempts</span>}
+        </p>
         {earlier.at(-1)?.error !== error && <Detail text={error} isError />}
         <Warnings texts={warnings} look="quiet" />
         {state === "failed" && <RetryButton id={delivery.id} />}

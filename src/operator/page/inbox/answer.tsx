@@ -34,7 +34,7 @@ const DENYING = new Set(["deny", "give-up", "drop"]);
 export function Answer({ id, subject, name = subject, choices, children }: AnswerProps): JSX.Element | null {
   const waiting = pending.value.get(id);
   if (choices.length === 0) return null;
-  const main = choices.find((choice) => !DENYING.has(choice.id));
+  const main = choices.findLast((choice) => !DENYING.has(choice.id));
   return (
     <div class="answer" onMouseDown={(event) => keepFocus(event, waiting !== undefined)}>
       <div class="top">

@@ -1,5 +1,6 @@
-import type { JSX } from "preact";
+import type { ComponentChildren, JSX } from "preact";
 import { type Block, type Cell, describeStands, PART_NAMES } from "../../../core/approvals/question/card.ts";
+import { Time } from "../parts/controls.tsx";
 
 /** Longer texts are opened by a person. */
 const MAX_LINES = 40;
@@ -9,31 +10,20 @@ export function Blocks({ blocks }: { blocks: readonly Block[] }): JSX.Element {
   const parts = Map.groupBy(blocks, ({ part }) => part);
   return (
     <>
-      {[...parts].map(([part, shown]) =>
-        part === "who" ? (
-          <details key={part} class="block technical">
+      {[...parts].map(([part, own]) => {
+        const shown = own.map((block, at) => <Part key={at} block={block} />);
+        return part === "who" ? (
+          <details key={part} class="technical">
             <summary>{PART_NAMES[part]}</summary>
-            <Shown blocks={shown} />
+            {shown}
           </details>
         ) : (
           <section key={part} class="block">
             <h3>{PART_NAMES[part]}</h3>
-            <div>
-              <Shown blocks={shown} />
-            </div>
+            <div>{shown}</div>
           </section>
-        ),
-      )}
-    </>
-  );
-}
-
-function Shown({ blocks }: { blocks: readonly Block[] }): JSX.Element {
-  return (
-    <>
-      {blocks.map((block, at) => (
-        <Part key={at} block={block} />
-      ))}
+        );
+      })}
     </>
   );
 }
@@ -48,45 +38,51 @@ function Part({ block }: { block: Block }): JSX.Element {
     case "facts":
       return block.from === "service" ? <Facts block={block} /> : <blockquote>{<Facts block={block} />}</blockquote>;
     case "table":
-      return <Table block={block} />;
+      return (
+        <Named name={block.name}>
+          <Table block={block} />
+        </Named>
+      );
     case "diff":
       return (
-        <figure>
-          <Caption name={block.name} />
+        <Named name={block.name}>
           <pre class="exact diff">
             {block.lines.map(({ kind, text }, at) => (
-              <span key={at} class={kind}>
-                {MARKS[kind]}
-                {text}
-                {"\n"}
-              </span>
+              <span key={at} class={kind}>{`${MARKS[kind]}${text}\n`}</span>
             ))}
           </pre>
-        </figure>
+        </Named>
       );
     default:
       return (
-        <figure>
-          <Caption name={block.name} />
+        <Named name={block.name}>
           <Long text={block.text} />
-        </figure>
+        </Named>
       );
   }
 }
 
 const MARKS = { added: "+", removed: "-", same: " " };
 
-function Caption({ name }: { name: string | undefined }): JSX.Element | null {
-  return name === undefined ? null : <figcaption class="quiet">{name}</figcaption>;
+function Named({ name, children }: { name: string | undefined; children: ComponentChildren }): JSX.Element {
+  return (
+    <figure>
+      {name !== undefined && <figcaption class="quiet">{name}</figcaption>}
+      {children}
+    </figure>
+  );
 }
 
-function Facts({ block: { rows } }: { block: Extract<Block, { kind: "facts" }> }): JSX.Element {
+const TIME = /^\d{4}-\d\d-\d\dT[\d:.]+Z$/;
+
+/** Times of the service are shown in the zone of the browser. */
+function Facts({ block: { rows, from } }: { block: Extract<Block, { kind: "facts" }> }): JSX.Element {
   return (
     <p class="facts">
       {rows.map(({ name, value }, at) => (
         <span key={at}>
           {name !== undefined && <span class="quiet">{name} </span>}
-          <bdi>{value}</bdi>
+          {from === "service" && TIME.test(value) ? <Time at={value} /> : <bdi>{value}</bdi>}
         </span>
       ))}
     </p>
@@ -133,29 +129,24 @@ function Long({ text }: { text: string }): JSX.Element {
 
 function Table({ block: { name, columns, rows } }: { block: Extract<Block, { kind: "table" }> }): JSX.Element {
   return (
-    <figure>
-      <Caption name={name} />
-      <table class="arguments" aria-label={name === undefined ? "Arguments, exactly" : `${name}, exactly`}>
-        {columns && (
-          <thead>
-            <tr>
-              {columns.map((column) => (
-                <th key={column} scope="col">
-                  {column}
-                </th>
-              ))}
-            </tr>
-          </thead>
-        )}
-        <tbody>
-          {rows.map((row, at) => (
-            <tr key={at}>
-              {columns ? row.map((cell, place) => <Value key={place} cell={cell} />) : <Row row={row} />}
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </figure>
+    <table class={columns ? "arguments" : "arguments by-name"} aria-label={`${name ?? "Arguments"}, exactly`}>
+      {columns && (
+        <thead>
+          <tr>
+            {columns.map((column) => (
+              <th key={column} scope="col">
+                {column}
+              </th>
+            ))}
+          </tr>
+        </thead>
+      )}
+      <tbody>
+        {rows.map((row, at) => (
+          <tr key={at}>{columns ? row.map((cell, place) => <Value key={place} cell={cell} />) : <Row row={row} />}</tr>
+        ))}
+      </tbody>
+    </table>
   );
 }
 

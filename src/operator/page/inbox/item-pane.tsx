@@ -71,37 +71,50 @@ function Item({ item, isOver, reload }: { item: InboxItem; isOver: boolean; relo
   );
 }
 
+type Link = [name: string, href: string];
+
 /** The rows that the item stands for, and where it is cured. */
-function linksOf({ id, part }: InboxItem): [name: string, href: string][] {
+function linksOf({ id, blocks, actions }: InboxItem): Link[] {
   const [kind = "", ...rest] = id.split(":");
   const name = rest.join(":");
-  switch (kind) {
-    case "model":
-      return [["Show the turns", hrefTo(["activity"], { show: "turns", status: "waiting" })]];
-    case "mailbox":
-    case "tools":
-    case "subscription":
-      return [["Show the system", hrefTo(["system"])]];
-    case "reload":
-      return [["Show all problems", hrefTo(["mappings"])]];
-    case "silent":
-      return [["Show its requests", hrefTo(["activity"], { hook: name })]];
-    case "paused":
-      return [
-        ["Show the turns", hrefTo(["activity"], { show: "turns", status: "waiting", mapping: name })],
-        ["Show the mapping", hrefTo(["mappings", name])],
-      ];
-    case "held":
-      return [
-        ["Show the turns", hrefTo(["activity"], { show: "turns", status: "held" })],
-        ["Spend", hrefTo(["spend"])],
-      ];
-    case "unknown":
-      return [
-        ["Show all", hrefTo(["activity"], { status: "refused", hook: name })],
-        ["Show what is recorded", hrefTo(["activity"], { show: "recordings" })],
-      ];
-    default:
-      return part === "left" ? [["Show all", hrefTo(["activity"], { mapping: name, status: "skipped" })]] : [];
-  }
+  const show = (text: string, query: Record<string, string | undefined>): Link => [text, hrefTo(["activity"], query)];
+  const {
+    kind: of,
+    hook,
+    mapping,
+    group,
+  }: Record<string, string | undefined> = Object(Object(actions[0]?.body).filter);
+  const shown = { run: "turns", delivery: "messages" }[of ?? ""];
+  const [event] = blocks.flatMap((block) =>
+    block.kind === "facts" ? block.rows.flatMap((fact) => (fact.name === "Event" ? fact.value : [])) : [],
+  );
+  const system: Link[] = [["Show the system", hrefTo(["system"])]];
+  const links: Record<string, Link[]> = {
+    failed: [
+      show("Show all", { show: shown, status: "failed", hook, mapping, group }),
+      ...(event === undefined ? [] : [["Show the newest", hrefTo(["events", event])] satisfies Link]),
+      ...(mapping === undefined
+        ? []
+        : [["Playground", hrefTo(["mappings", mapping, "edit"], { event })] satisfies Link]),
+    ],
+    model: [show("Show the turns", { show: "turns", status: "waiting" })],
+    mailbox: system,
+    tools: system,
+    "tool-changed": system,
+    subscription: system,
+    reload: [["Show all problems", hrefTo(["mappings"])]],
+    silent: [show("Show its requests", { hook: name })],
+    missed: [show("Show its requests", { hook: name })],
+    paused: [
+      show("Show the turns", { show: "turns", status: "waiting", mapping: name }),
+      ["Show the mapping", hrefTo(["mappings", name])],
+    ],
+    held: [show("Show the turns", { show: "turns", status: "held" }), ["Spend", hrefTo(["spend"])]],
+    unknown: [
+      show("Show all", { status: "refused", hook: name }),
+      show("Show what is recorded", { show: "recordings" }),
+    ],
+    left: [show("Show all", { mapping: name, status: "skipped" })],
+  };
+  return links[kind] ?? [];
 }

@@ -69,7 +69,7 @@ function Ended({ approval: { decision, by, decidedAt, reason, result } }: { appr
   return (
     <div class="answer">
       <p>
-        {decision ?? "ended"} {by !== undefined && `by ${toLine(by, 60)}`} <Time at={decidedAt} />
+        <Time at={decidedAt} before={[decision ?? "ended", by && `by ${toLine(by, 60)}`].filter(Boolean).join(" ")} />
         {reason !== undefined && `: ${toLine(reason, 300)}`}
       </p>
       <Detail text={result} />

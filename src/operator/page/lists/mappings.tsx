@@ -82,16 +82,16 @@ function MappingTable({ mappings, text, chosen, reload }: MappingTableProps): JS
         detailOf={(mapping) => (mapping.id === chosen ? <Details mapping={mapping} reload={reload} /> : undefined)}
         empty={mappings.length === 0 ? <Empty /> : <p>No mapping has this text.</p>}
         columns={[
-          { name: "Order", kind: "number", show: (mapping) => mappings.indexOf(mapping) + 1 },
-          { name: "Mapping", show: (mapping) => <MappingLink mapping={mapping} /> },
-          { name: "Matches", kind: "wide", show: (mapping) => <Conditions mapping={mapping} /> },
-          { name: "Action", show: ({ action }) => action },
-          { name: "Credential", show: (mapping) => toCredential(mapping) },
-          { name: "Next", show: ({ nextAt }) => <Time at={nextAt} /> },
-          { name: "Events", kind: "number", show: (mapping) => <EventCount mapping={mapping} /> },
-          { name: "Failed", kind: "number", show: ({ errorRate }) => <Rate share={errorRate} /> },
-          { name: "Last", show: ({ lastAt }) => <Time at={lastAt} /> },
-          { name: "Last failure", show: ({ lastFailureAt }) => <Time at={lastFailureAt} /> },
+          ["Order", (mapping) => mappings.indexOf(mapping) + 1, "number"],
+          ["Mapping", (mapping) => <MappingLink mapping={mapping} />],
+          ["Matches", (mapping) => <Conditions mapping={mapping} />, "wide"],
+          ["Action", ({ action }) => action],
+          ["Credential", (mapping) => toCredential(mapping)],
+          ["Next", ({ nextAt }) => <Time at={nextAt} />],
+          ["Events", (mapping) => <EventCount mapping={mapping} />, "number"],
+          ["Failed", ({ errorRate }) => <Rate share={errorRate} />, "number"],
+          ["Last", ({ lastAt }) => <Time at={lastAt} />],
+          ["Last failure", ({ lastFailureAt }) => <Time at={lastFailureAt} />],
         ]}
       />
       <p class="quiet">

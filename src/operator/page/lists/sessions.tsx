@@ -9,6 +9,7 @@ import { Page, useCall, useLoad } from "../parts/load.tsx";
 import { Table } from "../parts/table.tsx";
 import { hrefTo } from "../router.ts";
 import type { SessionThread } from "../../../core/journal/journal.ts";
+import { MAIN_SESSION } from "../../../core/types.ts";
 
 export function Sessions(): JSX.Element {
   const loaded = useCall("GET /api/sessions", { limit: 200 });
@@ -21,18 +22,19 @@ export function Sessions(): JSX.Element {
           keyOf={({ key }) => key}
           empty={<p>There is no session yet. The first agent turn opens one.</p>}
           columns={[
-            {
-              name: "Session",
-              kind: "wide",
-              show: ({ key }) => (
+            [
+              "Newest subject",
+              ({ key, subject = key }) => (
                 <a data-row={key} href={hrefTo(["sessions", key])}>
-                  {toLine(key, 120)}
+                  {toLine(key === MAIN_SESSION ? key : subject, 200)}
                 </a>
               ),
-            },
-            { name: "Entries", kind: "number", show: ({ entries }) => formatNumber(entries) },
-            { name: "Last", show: ({ updatedAt }) => <Time at={updatedAt} /> },
-            { name: "First", show: ({ createdAt }) => <Time at={createdAt} /> },
+              "wide",
+            ],
+            ["Session", ({ key }) => <span class="quiet">{toLine(key, 60)}</span>],
+            ["Entries", ({ entries }) => formatNumber(entries), "number"],
+            ["Last", ({ updatedAt }) => <Time at={updatedAt} />],
+            ["First", ({ createdAt }) => <Time at={createdAt} />],
           ]}
         />
       )}

@@ -4,7 +4,7 @@ import { DAY_MS, startOfDay } from "../../../core/shared/time.ts";
 import type { SpendView, StatusView } from "../api-client.ts";
 import { formatCost, formatNumber, toLine } from "../parts/format.ts";
 import { Page, useCall } from "../parts/load.tsx";
-import { Choices, Table } from "../parts/table.tsx";
+import { Choices, type Column, Table } from "../parts/table.tsx";
 import { hrefTo, route } from "../router.ts";
 
 /** By name: how many days ago they begin, and end. */
@@ -36,10 +36,10 @@ export function Spend(): JSX.Element {
   );
   return (
     <Page title="Spend" intro={choices} from={loaded}>
-      {({ spend }) => (
+      {({ spend, currency = "" }) => (
         <>
-          <Sums spend={spend} group={group} />
-          {first > 1 && <Days spend={spend} from={from} />}
+          <Sums spend={spend} group={group} amounts={toAmounts(currency)} />
+          {first > 1 && <Days spend={spend} from={from} amounts={toAmounts(currency)} />}
           <p class="quiet">Days begin at 00:00 UTC.</p>
         </>
       )}
@@ -49,14 +49,14 @@ export function Spend(): JSX.Element {
 
 function Budget({ budget }: { budget: StatusView["budget"] }): JSX.Element | null {
   if (!budget) return null;
-  const { perDay, spentToday, heldRuns, unit } = budget;
+  const { perDay, spentToday, heldRuns, unit, currency = unit } = budget;
   const isUsedUp = perDay !== undefined && spentToday >= perDay;
   const write = (amount: number): string => (unit === "cost" ? formatCost(amount) || "0" : formatNumber(amount));
   return (
     <p class="facts">
       <span class={isUsedUp ? "bad" : undefined}>
         Budget of today: {write(spentToday)}
-        {perDay !== undefined && ` of ${write(perDay)}`} {unit}
+        {perDay !== undefined && ` of ${write(perDay)}`} {currency}
       </span>
       {perDay !== undefined && (
         <meter class={isUsedUp ? "bad" : undefined} min={0} max={perDay} value={spentToday} aria-label="budget used" />
@@ -68,7 +68,12 @@ function Budget({ budget }: { budget: StatusView["budget"] }): JSX.Element | nul
 
 const BLANK: Record<Group, string> = { hook: "heartbeat", mapping: "no mapping", model: "no model named" };
 
-function Sums({ spend, group }: { spend: readonly SpendView[]; group: Group }): JSX.Element {
+interface SumsProps {
+  spend: readonly SpendView[];
+  amounts: Column<SpendSum>[];
+}
+
+function Sums({ spend, group, amounts }: SumsProps & { group: Group }): JSX.Element {
   const sums = [...Map.groupBy(spend, (row) => row[group])]
     .map(([name, rows]) => addUpSpend(name || BLANK[group], rows))
     .toSorted((one, other) => other.cost - one.cost || other.inputTokens - one.inputTokens);
@@ -83,26 +88,22 @@ function Sums({ spend, group }: { spend: readonly SpendView[]; group: Group }): 
         </p>
       }
       columns={[
-        {
-          name: group.slice(0, 1).toUpperCase() + group.slice(1),
-          kind: "wide",
-          show: ({ name }) => <b>{toLine(name, 80)}</b>,
-        },
-        ...AMOUNTS,
+        [group.slice(0, 1).toUpperCase() + group.slice(1), ({ name }) => <b>{toLine(name, 80)}</b>, "wide"],
+        ...amounts,
       ]}
     />
   );
 }
 
-const AMOUNTS = [
-  { name: "Turns", kind: "number", show: ({ runs }: SpendSum) => formatNumber(runs) },
-  { name: "Tokens in", kind: "number", show: ({ inputTokens }: SpendSum) => formatNumber(inputTokens) },
-  { name: "Tokens out", kind: "number", show: ({ outputTokens }: SpendSum) => formatNumber(outputTokens) },
-  { name: "Cost", kind: "number", show: ({ cost }: SpendSum) => formatCost(cost, 4) },
-] as const;
+const toAmounts = (currency: string): Column<SpendSum>[] => [
+  ["Turns", ({ runs }) => formatNumber(runs), "number"],
+  ["Tokens in", ({ inputTokens }) => formatNumber(inputTokens), "number"],
+  ["Tokens out", ({ outputTokens }) => formatNumber(outputTokens), "number"],
+  [`Cost ${currency}`.trim(), ({ cost }) => formatCost(cost, 4), "number"],
+];
 
 /** A bar for each day, of its cost, or of its tokens if nothing has a price. */
-function Days({ spend, from }: { spend: readonly SpendView[]; from: number }): JSX.Element {
+function Days({ spend, from, amounts }: SumsProps & { from: number }): JSX.Element {
   const byDay = Map.groupBy(spend, ({ day }) => day);
   const days: SpendSum[] = [];
   for (let at = from; at <= Date.now(); at += DAY_MS) {
@@ -121,13 +122,13 @@ function Days({ spend, from }: { spend: readonly SpendView[]; from: number }): J
         keyOf={({ name }) => name}
         empty=""
         columns={[
-          { name: "Day", show: ({ name }) => name },
-          {
-            name: "Share",
-            kind: "wide",
-            show: (day) => <meter min={0} max={highest} value={amountOf(day)} aria-label={`spend of ${day.name}`} />,
-          },
-          ...AMOUNTS,
+          ["Day", ({ name }) => name],
+          [
+            "Share",
+            (day) => <meter min={0} max={highest} value={amountOf(day)} aria-label={`spend of ${day.name}`} />,
+            "wide",
+          ],
+          ...amounts,
         ]}
       />
     </>

@@ -3,8 +3,8 @@ import { call, type StatusView } from "../api-client.ts";
 import { confirmed } from "../parts/ask.tsx";
 import { notifyOf, State, Time, Warnings } from "../parts/controls.tsx";
 import { formatNumber, toLine } from "../parts/format.ts";
-import { Loading, Page, useCall } from "../parts/load.tsx";
-import { Table } from "../parts/table.tsx";
+import { Page, useCall } from "../parts/load.tsx";
+import { List, Table } from "../parts/table.tsx";
 
 /** The surroundings of the service: its tools, mailboxes, subscribers and nodes. */
 export function System(): JSX.Element {
@@ -44,44 +44,36 @@ function Tools(): JSX.Element {
   return (
     <>
       <h2>Tools</h2>
-      <Loading from={useCall("GET /api/tools")}>
-        {({ sets }) => (
-          <Table
-            label="Tool sets"
-            items={sets}
-            keyOf={({ name }) => name}
-            empty={
-              <p>
-                Agents have no tools. Sets of calls are in <code>agents.tools</code>.
-              </p>
-            }
-            columns={[
-              { name: "Set", show: ({ name }) => <b>{toLine(name, 60)}</b> },
-              { name: "Kind", show: ({ kind }) => kind },
-              { name: "Reads", show: ({ audience }) => audience },
-              {
-                name: "Calls",
-                kind: "wide",
-                show: ({ calls }) => toLine(calls.map((one) => one.call).join(", "), 200),
-              },
-              {
-                name: "Left out",
-                kind: "wide",
-                show: ({ leftOut }) => (
-                  <span class="warn">
-                    {toLine(leftOut.map(({ call: name, reason }) => `${name}: ${reason}`).join(" · "), 200)}
-                  </span>
-                ),
-              },
-              {
-                name: "Notes",
-                show: ({ dryRun, locked }) =>
-                  [...(dryRun ? ["dry run"] : []), ...(locked ? ["tools.lock.json"] : [])].join(", "),
-              },
-            ]}
-          />
-        )}
-      </Loading>
+      <List
+        from={useCall("GET /api/tools")}
+        label="Tool sets"
+        itemsOf={({ sets }) => sets}
+        keyOf={({ name }) => name}
+        empty={
+          <p>
+            Agents have no tools. Sets of calls are in <code>agents.tools</code>.
+          </p>
+        }
+        columns={[
+          ["Set", ({ name }) => <b>{toLine(name, 60)}</b>],
+          ["Kind", ({ kind }) => kind],
+          ["Reads", ({ audience }) => audience],
+          ["Calls", ({ calls }) => toLine(calls.map((one) => one.call).join(", "), 200), "wide"],
+          [
+            "Left out",
+            ({ leftOut }) => (
+              <span class="warn">
+                {toLine(leftOut.map(({ call: name, reason }) => `${name}: ${reason}`).join(" · "), 200)}
+              </span>
+            ),
+            "wide",
+          ],
+          [
+            "Notes",
+            ({ dryRun, locked }) => [...(dryRun ? ["dry run"] : []), ...(locked ? ["tools.lock.json"] : [])].join(", "),
+          ],
+        ]}
+      />
     </>
   );
 }
@@ -98,14 +90,14 @@ function MailboxTable({ mailbox: { name, mailbox, state, folders } }: { mailbox:
         keyOf={({ folder }) => folder}
         empty={<p>Its folders are not known yet.</p>}
         columns={[
-          { name: "Folder", show: ({ folder }) => toLine(folder, 60) },
-          { name: "State", show: (folder) => <State state={folder.state} /> },
-          { name: "Since", show: ({ since }) => <Time at={since} /> },
-          { name: "Problem", kind: "wide", show: ({ error }) => <span class="bad">{toLine(error, 200)}</span> },
-          { name: "Waiting", kind: "number", show: ({ remaining }) => formatNumber(remaining) },
-          { name: "Posted", kind: "number", show: ({ posted }) => formatNumber(posted) },
-          { name: "Set aside", kind: "number", show: ({ setAside }) => formatNumber(setAside) },
-          { name: "Last mail", show: ({ lastMailAt }) => <Time at={lastMailAt} /> },
+          ["Folder", ({ folder }) => toLine(folder, 60)],
+          ["State", (folder) => <State state={folder.state} />],
+          ["Since", ({ since }) => <Time at={since} />],
+          ["Problem", ({ error }) => <span class="bad">{toLine(error, 200)}</span>, "wide"],
+          ["Waiting", ({ remaining }) => formatNumber(remaining), "number"],
+          ["Posted", ({ posted }) => formatNumber(posted), "number"],
+          ["Set aside", ({ setAside }) => formatNumber(setAside), "number"],
+          ["Last mail", ({ lastMailAt }) => <Time at={lastMailAt} />],
         ]}
       />
     </>
@@ -124,42 +116,39 @@ function Subscriptions(): JSX.Element {
   return (
     <>
       <h2>Subscriptions</h2>
-      <Loading from={loaded}>
-        {({ subscriptions }) => (
-          <Table
-            label="Subscriptions of agents"
-            items={subscriptions}
-            keyOf={({ id }) => id}
-            empty={
-              <p>
-                No agent has subscribed. It takes <code>gateway.mcp</code> and a mapping with <code>publish</code>.
-              </p>
-            }
-            columns={[
-              { name: "Principal", show: ({ principal }) => <b>{toLine(principal, 40)}</b> },
-              { name: "Event", show: ({ event }) => toLine(event, 60) },
-              { name: "Callback", kind: "wide", show: ({ url }) => toLine(url, 200) },
-              { name: "State", show: ({ state }) => <State state={state} /> },
-              { name: "Behind", kind: "number", show: ({ behind }) => formatNumber(behind) },
-              { name: "Given up", kind: "number", show: ({ abandonedCount }) => formatNumber(abandonedCount) },
-              { name: "Delivered", show: ({ lastDeliveryAt }) => <Time at={lastDeliveryAt} /> },
-              { name: "Failing since", show: ({ failingSince }) => <Time at={failingSince} /> },
-              { name: "Problem", show: ({ lastError }) => <span class="bad">{toLine(lastError, 120)}</span> },
-              {
-                name: "Actions",
-                show: ({ id, principal, event }) => (
-                  <button
-                    aria-label={`End ${toLine(principal, 40)}, ${toLine(event, 60)}`}
-                    onClick={() => void end(id, principal)}
-                  >
-                    End
-                  </button>
-                ),
-              },
-            ]}
-          />
-        )}
-      </Loading>
+      <List
+        from={loaded}
+        label="Subscriptions of agents"
+        itemsOf={({ subscriptions }) => subscriptions}
+        keyOf={({ id }) => id}
+        empty={
+          <p>
+            No agent has subscribed. It takes <code>gateway.mcp</code> and a mapping with <code>publish</code>.
+          </p>
+        }
+        columns={[
+          ["Principal", ({ principal }) => <b>{toLine(principal, 40)}</b>],
+          ["Event", ({ event }) => toLine(event, 60)],
+          ["Callback", ({ url }) => toLine(url, 200), "wide"],
+          ["State", ({ state }) => <State state={state} />],
+          ["Behind", ({ behind }) => formatNumber(behind), "number"],
+          ["Given up", ({ abandonedCount }) => formatNumber(abandonedCount), "number"],
+          ["Delivered", ({ lastDeliveryAt }) => <Time at={lastDeliveryAt} />],
+          ["Failing since", ({ failingSince }) => <Time at={failingSince} />],
+          ["Problem", ({ lastError }) => <span class="bad">{toLine(lastError, 120)}</span>],
+          [
+            "Actions",
+            ({ id, principal, event }) => (
+              <button
+                aria-label={`End ${toLine(principal, 40)}, ${toLine(event, 60)}`}
+                onClick={() => void end(id, principal)}
+              >
+                End
+              </button>
+            ),
+          ],
+        ]}
+      />
     </>
   );
 }
@@ -182,12 +171,12 @@ function Nodes({ nodes, differ }: NodesProps): JSX.Element | null {
         keyOf={({ id }) => id}
         empty=""
         columns={[
-          { name: "Host", kind: "wide", show: ({ host }) => toLine(host, 60) },
-          { name: "Role", show: ({ role }) => role },
-          { name: "State", show: ({ isAlive }) => <State state={isAlive ? "ok" : "stopped"} /> },
-          { name: "Version", show: ({ version }) => version },
-          { name: "Configuration", show: ({ config }) => <code>{config}</code> },
-          { name: "Started", show: ({ startedAt }) => <Time at={startedAt} /> },
+          ["Host", ({ host }) => toLine(host, 60), "wide"],
+          ["Role", ({ role }) => role],
+          ["State", ({ isAlive }) => <State state={isAlive ? "ok" : "stopped"} />],
+          ["Version", ({ version }) => version],
+          ["Configuration", ({ config }) => <code>{config}</code>],
+          ["Started", ({ startedAt }) => <Time at={startedAt} />],
         ]}
       />
     </>

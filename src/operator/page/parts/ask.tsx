@@ -28,33 +28,44 @@ export async function confirmed(title: string, text: ComponentChildren, yes: str
   return (await ask(title, text, { yes })) === "yes";
 }
 
-export function Asking(): JSX.Element {
+interface DialogProps {
+  title: string;
+  isOpen: boolean;
+  close(): void;
+  children: ComponentChildren;
+}
+
+export function Dialog({ title, isOpen, close, children }: DialogProps): JSX.Element {
   const dialog = useRef<HTMLDialogElement>(null);
-  const asked = question.value;
   useEffect(() => {
-    if (asked) dialog.current?.showModal();
+    if (isOpen) dialog.current?.showModal();
     else dialog.current?.close();
-  }, [asked]);
+  }, [isOpen]);
+  return (
+    <dialog ref={dialog} aria-label={title} onClose={close}>
+      <h2>{title}</h2>
+      {children}
+    </dialog>
+  );
+}
+
+export function Asking(): JSX.Element {
+  const asked = question.value;
   const answer = (value: string | undefined): void => {
     asked?.resolve(value);
     question.value = undefined;
   };
   return (
-    <dialog ref={dialog} aria-labelledby="question" onClose={() => answer(undefined)}>
-      {asked && (
-        <>
-          <h2 id="question">{asked.title}</h2>
-          <div>{asked.text}</div>
-          <p class="actions">
-            {Object.entries(asked.answers).map(([value, words], place) => (
-              <button key={value} class={place === 0 ? "main" : undefined} onClick={() => answer(value)}>
-                {words}
-              </button>
-            ))}
-            <button onClick={() => answer(undefined)}>Cancel</button>
-          </p>
-        </>
-      )}
-    </dialog>
+    <Dialog title={asked?.title ?? ""} isOpen={asked !== undefined} close={() => answer(undefined)}>
+      <div>{asked?.text}</div>
+      <p class="actions">
+        {Object.entries(asked?.answers ?? {}).map(([value, words], place) => (
+          <button key={value} class={place === 0 ? "main" : undefined} onClick={() => answer(value)}>
+            {words}
+          </button>
+        ))}
+        <button onClick={() => answer(undefined)}>Cancel</button>
+      </p>
+    </Dialog>
   );
 }

@@ -50,16 +50,24 @@ export function Pairs({ label, pairs }: { label?: string; pairs: Record<string, 
   );
 }
 
-/** Today only the time, else also the day; the whole time on hover. `isShort`: without seconds. */
-export function Time({ at, isShort = false }: { at: string | undefined; isShort?: boolean }): JSX.Element {
+interface TimeProps {
+  at: string | undefined;
+  /** Without seconds. */
+  isShort?: boolean;
+  /** Words in front of it. */
+  before?: string;
+}
+
+/** Today only the time, else also the day; the whole time on hover. */
+export function Time({ at, isShort = false, before }: TimeProps): JSX.Element {
   if (at === undefined) return <>–</>;
   const date = new Date(at);
   const isToday = date.toDateString() === new Date().toDateString();
-  const day = isToday ? "" : `${date.toLocaleDateString("en-CA").slice(5)} `;
+  const day = isToday ? "" : date.toLocaleDateString("en-CA").slice(5);
+  const clock = date.toTimeString().slice(0, isShort ? 5 : 8);
   return (
     <time dateTime={at} title={toWholeTime(at)}>
-      {day}
-      {date.toTimeString().slice(0, isShort ? 5 : 8)}
+      {[before, day, clock].filter(Boolean).join(" ")}
     </time>
   );
 }

@@ -1,6 +1,7 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
-import type { EntryView, Timeline } from "../api-client.ts";
+import { describeWait } from "../../../core/shared/run-wait.ts";
+import type { EntryView, RunView, Timeline } from "../api-client.ts";
 import { hrefTo } from "../router.ts";
 import { Text, Time } from "./controls.tsx";
 import { escapeHidden, toLine } from "./format.ts";
@@ -77,6 +78,18 @@ export function Words({ text }: { text: string }): JSX.Element {
       <bdi>{escapeHidden(text.slice(0, MAX_WORDS))}</bdi>
       {text.length > MAX_WORDS && <Text>{`… ${text.length - MAX_WORDS} more characters`}</Text>}
     </pre>
+  );
+}
+
+/** Why a turn has not started, with the way there. */
+export function Wait({ wait }: { wait: NonNullable<RunView["waitsFor"]> }): JSX.Element {
+  const { eventId, mapping = "" } = wait;
+  return (
+    <span class="warn">
+      <a href={hrefTo(eventId === undefined ? ["mappings", mapping] : ["events", eventId])}>
+        {toLine(describeWait(wait), 200)}
+      </a>
+    </span>
   );
 }
 

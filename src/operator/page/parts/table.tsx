@@ -1,12 +1,9 @@
 import { type ComponentChildren, Fragment, type JSX } from "preact";
 import { hrefTo, route, setQuery } from "../router.ts";
+import { type Loaded, Loading } from "./load.tsx";
 
-interface Column<Item> {
-  name: string;
-  /** wide: takes the room that is left. number: on the right. */
-  kind?: "wide" | "number";
-  show(item: Item): ComponentChildren;
-}
+/** wide: takes the room that is left. number: on the right. */
+export type Column<Item> = [name: string, show: (item: Item) => ComponentChildren, kind?: "wide" | "number"];
 
 interface TableProps<Item> {
   label: string;
@@ -31,7 +28,7 @@ export function Table<Item>(props: TableProps<Item>): JSX.Element {
       <table aria-label={label}>
         <thead>
           <tr>
-            {columns.map(({ name, kind }) => (
+            {columns.map(([name, , kind]) => (
               <th key={name} scope="col" class={kind}>
                 {name}
               </th>
@@ -54,7 +51,7 @@ export function Table<Item>(props: TableProps<Item>): JSX.Element {
                   </tr>
                 )}
                 <tr>
-                  {columns.map(({ name, kind, show }) => (
+                  {columns.map(([name, show, kind]) => (
                     <td key={name} class={kind} data-name={name}>
                       {show(item)}
                     </td>
@@ -83,6 +80,16 @@ export function Table<Item>(props: TableProps<Item>): JSX.Element {
       </a>
     </>
   );
+}
+
+interface ListProps<Data, Item> extends Omit<TableProps<Item>, "items"> {
+  from: Loaded<Data>;
+  itemsOf(data: Data): readonly Item[];
+}
+
+/** A table of what is loaded. */
+export function List<Data, Item>({ from, itemsOf, ...table }: ListProps<Data, Item>): JSX.Element {
+  return <Loading from={from}>{(data) => <Table {...table} items={itemsOf(data)} />}</Loading>;
 }
 
 /** How many items a list shows at once. */

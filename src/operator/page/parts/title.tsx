@@ -7,15 +7,14 @@ interface TitleProps {
   text: string;
   /** Instead of the text. */
   children?: ComponentChildren;
-  isHidden?: boolean;
 }
 
 /** The heading of a screen: it has the focus after a step to it. */
-export function Title({ text, children, isHidden = false }: TitleProps): JSX.Element {
+export function Title({ text, children }: TitleProps): JSX.Element {
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => arrive(heading.current, text), [text]);
   return (
-    <h1 ref={heading} tabIndex={-1} class={isHidden ? "hidden" : undefined}>
+    <h1 ref={heading} tabIndex={-1}>
       {children ?? text}
     </h1>
   );

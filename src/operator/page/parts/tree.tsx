@@ -39,7 +39,6 @@ function Node({ value, keys, isOpen = false }: { value: unknown; keys: Keys; isO
     <div class="node">
       <button class="fold" aria-expanded={open} onClick={() => setOpen(!open)}>
         <span aria-hidden="true">{open ? "▾" : "▸"}</span>
-        <span class="hidden">{open ? "Close" : "Open"}</span>
         <span class="key">{name}</span>
         <span class="quiet">{isList ? `[${entries.length}]` : `{${entries.length}}`}</span>
       </button>

@@ -14,31 +14,16 @@ export interface TrialState {
   error?: string;
 }
 
-interface Work {
-  request: { hook: string; headers: Record<string, string>; query: Record<string, string> };
-  payload: unknown;
-  /** A text that cannot be read: nothing is tried. */
-  error: string | undefined;
-  draft: MappingDraft;
-}
-
-/** The mapping in JSON5, and the modules of its transform. */
-interface MappingDraft {
-  mapping: string;
-  files: Record<string, string> | undefined;
-}
-
 /** Long enough that a word is not tried letter by letter, short enough to feel at once. */
 const TYPING_MS = 60;
 
-/** Tries the work whenever it changes; an answer to an earlier state is not shown. */
-export function useTrial({ request, payload, error: unreadable, draft }: Work): TrialState {
+/** Tries the work whenever it changes; an answer to an earlier state is not shown. Undefined: it cannot be read. */
+export function useTrial(body: object | undefined): TrialState {
   const [tried, setTried] = useState<TrialState>({});
   useEffect(() => {
-    if (unreadable !== undefined) return undefined;
+    if (!body) return undefined;
     const stop = new AbortController();
     const timer = setTimeout(() => {
-      const body = { ...request, payload, ...draft };
       call("POST /api/try", {}, { body, stop: stop.signal }).then(
         // A request that is refused as such has not been tried.
         (trial) => setTried("log" in trial ? { trial } : { error: Object(trial).error }),
@@ -49,7 +34,7 @@ export function useTrial({ request, payload, error: unreadable, draft }: Work): 
       clearTimeout(timer);
       stop.abort();
     };
-  }, [request, payload, unreadable, draft]);
+  }, [JSON.stringify(body)]);
   return tried;
 }
 
@@ -133,7 +118,7 @@ export function findProblems(trial: Trial | undefined, place: string): Problem[]
 }
 
 /** How the stored events of the last week would fare under the draft, beside what is loaded. */
-export function Comparison({ draft }: { draft: MappingDraft }): JSX.Element {
+export function Comparison({ draft }: { draft: object }): JSX.Element {
   const [state, setState] = useState<{ diff?: Diff; error?: string; isBusy?: boolean }>({});
   const compare = (): void => {
     setState({ isBusy: true });

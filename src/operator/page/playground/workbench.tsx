@@ -43,17 +43,11 @@ export function Workbench({ name, source, event, events, saves, reload }: Workbe
   const payload = useMemo(() => parseJson(posted.work.payload), [posted.work.payload]);
   const headers = useMemo(() => parseTexts(posted.work.headers), [posted.work.headers]);
   const query = useMemo(() => parseTexts(posted.work.query), [posted.work.query]);
-  const request = useMemo(
-    () => ({ hook: posted.work.hook, headers: headers.value, query: query.value }),
-    [posted.work.hook, headers, query],
-  );
-  const draft = useMemo(
-    () => ({ mapping: toMappingText(written.work), files: Object.keys(files).length > 0 ? files : undefined }),
-    [written.work],
-  );
-  const error = payload.error ?? headers.error ?? query.error;
-  const tried = useTrial({ request, payload: payload.value, error, draft });
-  const paths = useMemo(() => listSuggestions(payload.value, request), [payload.value, request]);
+  const request = { hook: posted.work.hook, headers: headers.value, query: query.value };
+  const draft = { mapping: toMappingText(written.work), ...(Object.keys(files).length > 0 && { files }) };
+  const isReadable = [payload, headers, query].every(({ error }) => error === undefined);
+  const tried = useTrial(isReadable ? { ...request, payload: payload.value, ...draft } : undefined);
+  const paths = useMemo(() => listSuggestions(payload.value, request), [payload.value, headers, query]);
   const problemsOf = (place: string): Problem[] => findProblems(tried.trial, place);
   const begin = (): void => {
     const body = { name: source.id.replaceAll(/[^\w-]/g, "-"), payload: payload.value };
