@@ -49,6 +49,22 @@ test("counts of all processes are steps, and time without a process is a gap", a
   expect((await createActivityLog({ ...silentTelemetry, activity }, journal).read("7d")).events.refused).toBe(3);
 });
 
+test("counts are those of the moment of the question, and questions at once are one read", async () => {
+  const journal = await openJournal();
+  let reads = 0;
+  const countSince: Journal["countSince"] = (from) => {
+    reads++;
+    return journal.countSince(from);
+  };
+  const activity = createActivity();
+  const log = createActivityLog({ ...silentTelemetry, activity }, { ...journal, countSince });
+  await log.read("24h");
+  activity.rejected("no_such_hook");
+  const views = await Promise.all([log.read("24h"), log.read("24h"), log.read("24h")]);
+  expect(views.map(({ received }) => received)).toEqual([1, 1, 1]);
+  expect(reads).toBe(2);
+});
+
 test("what could not be written is written later, and nothing twice", async () => {
   const journal = await openJournal();
   const activity = createActivity();

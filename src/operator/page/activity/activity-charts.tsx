@@ -22,6 +22,8 @@ function Drawn(): JSX.Element {
   const { data } = useCall("GET /api/activity", { period: period.value });
   const steps = data ? withGaps(data) : [];
   const times = steps.map(({ at }) => Date.parse(at) / 1000);
+  const valuesOf = (of: (step: Step) => number | null | undefined): (number | null)[] =>
+    steps.map((step) => of(step) ?? null);
   return (
     <>
       <ChartBox
@@ -29,9 +31,9 @@ function Drawn(): JSX.Element {
         format={formatNumber}
         times={times}
         series={[
-          { label: "all", color: "--accent", isArea: true, values: steps.map(({ requests }) => requests ?? null) },
-          { label: "4xx", color: "--warn", values: steps.map(({ clientErrors }) => clientErrors ?? null) },
-          { label: "5xx", color: "--bad", values: steps.map(({ serverErrors }) => serverErrors ?? null) },
+          { label: "all", color: "--accent", isArea: true, values: valuesOf(({ requests }) => requests) },
+          { label: "4xx", color: "--warn", values: valuesOf(({ clientErrors }) => clientErrors) },
+          { label: "5xx", color: "--bad", values: valuesOf(({ serverErrors }) => serverErrors) },
         ]}
       />
       <ChartBox
@@ -42,12 +44,12 @@ function Drawn(): JSX.Element {
           {
             label: "mean",
             color: "--accent",
-            values: steps.map(({ requests, totalMs = 0 }) => (requests ? totalMs / requests : null)),
+            values: valuesOf(({ requests, totalMs = 0 }) => (requests ? totalMs / requests : null)),
           },
           {
             label: "slowest",
             color: "--quiet",
-            values: steps.map(({ requests, slowestMs }) => (requests ? (slowestMs ?? null) : null)),
+            values: valuesOf(({ requests, slowestMs }) => (requests ? slowestMs : null)),
           },
         ]}
       />

@@ -35,14 +35,14 @@ export function Activity(): JSX.Element {
       </header>
       {shown !== "recordings" && <FilterBar shown={shown} filter={filter} />}
       {shown !== "recordings" && <Bulk shown={shown} filter={filter} />}
-      <List shown={shown} filter={filter} />
+      {LISTS[shown](filter)}
     </section>
   );
 }
 
-function List({ shown, filter }: { shown: Shown; filter: Filter }): JSX.Element {
-  if (shown === "turns") return <Turns filter={filter} />;
-  if (shown === "messages") return <Messages filter={filter} />;
-  if (shown === "recordings") return <Recordings />;
-  return <RequestList key={JSON.stringify(filter)} filter={filter} />;
-}
+const LISTS: Record<Shown, (filter: Filter) => JSX.Element> = {
+  requests: (filter) => <RequestList key={JSON.stringify(filter)} filter={filter} />,
+  turns: (filter) => <Turns filter={filter} />,
+  messages: (filter) => <Messages filter={filter} />,
+  recordings: () => <Recordings />,
+};

@@ -85,7 +85,12 @@ function toOptions(element: HTMLElement, series: readonly Series[], { format, on
     legend: { show: false },
     scales: { y: { range: (_plot, _min, max) => [0, Math.max(1, max * 1.1)] } },
     axes: [
-      { ...axis, size: 22, space: 70, values: (_plot, splits) => splits.map(toClock) },
+      {
+        ...axis,
+        size: 22,
+        space: 70,
+        values: (_plot, splits) => splits.map((at) => new Date(at * 1000).toTimeString().slice(0, 5)),
+      },
       { ...axis, size: 44, space: 26, values: (_plot, splits) => splits.map(format) },
     ],
     series: [
@@ -100,8 +105,4 @@ function toOptions(element: HTMLElement, series: readonly Series[], { format, on
       })),
     ],
   };
-}
-
-function toClock(seconds: number): string {
-  return new Date(seconds * 1000).toTimeString().slice(0, 5);
 }

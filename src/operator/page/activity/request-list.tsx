@@ -78,13 +78,29 @@ export function RequestList({ filter }: { filter: Filter }): JSX.Element {
         onFocusOut={() => setHeld(scroller.current?.matches(":hover") ?? false)}
       >
         {shown.length === 0 && state !== "paused" && state !== "failed" ? (
-          <Nothing filter={filter} isComplete={state === "complete"} />
+          <p class={state === "complete" ? "empty" : "empty loading"}>
+            {state !== "complete"
+              ? "Searching…"
+              : Object.keys(filter).length > 0
+                ? "No request matches this filter."
+                : "No request has come yet."}
+          </p>
         ) : (
           <ol style={{ height: `${items.length * rowHeight}px` }}>
             {items.slice(first, last).map((item, index) => {
               const top = (first + index) * rowHeight;
-              if ("day" in item) return <Day key={item.day} day={item.day} top={top} />;
-              return <Line key={item.id} row={item} top={top} place={first + index + 1} count={items.length} />;
+              const style = { transform: `translateY(${top}px)` };
+              if (!("day" in item))
+                return (
+                  <li key={item.id} style={style} aria-setsize={items.length} aria-posinset={first + index + 1}>
+                    <Line row={item} />
+                  </li>
+                );
+              return (
+                <li key={item.day} class="day" style={style}>
+                  <time dateTime={new Date(item.day).toISOString()}>{DAY.format(item.day)}</time>
+                </li>
+              );
             })}
           </ol>
         )}
@@ -152,22 +168,7 @@ function startOfDay(at: number): number {
 
 const DAY = new Intl.DateTimeFormat("en", { weekday: "long", day: "numeric", month: "long", year: "numeric" });
 
-function Day({ day, top }: { day: number; top: number }): JSX.Element {
-  return (
-    <li class="day" style={{ transform: `translateY(${top}px)` }}>
-      <time dateTime={new Date(day).toISOString()}>{DAY.format(day)}</time>
-    </li>
-  );
-}
-
-interface LineProps {
-  row: Row;
-  top: number;
-  place: number;
-  count: number;
-}
-
-function Line({ row, top, place, count }: LineProps): JSX.Element {
+function Line({ row }: { row: Row }): JSX.Element {
   const { id, at, hook, mapping, event, subject, status, refusal, replayOf, outcome, durationMs } = row;
   const what = (
     <>
@@ -178,20 +179,18 @@ function Line({ row, top, place, count }: LineProps): JSX.Element {
     </>
   );
   return (
-    <li style={{ transform: `translateY(${top}px)` }} aria-setsize={count} aria-posinset={place}>
-      <a data-row={id} data-event={refusal ? undefined : id} href={hrefTo(["events", id])}>
-        <span class="subject">{subject === undefined ? what : toLine(subject, 200)}</span>
-        <State state={status} />
-        <span class="what">{subject !== undefined && what}</span>
-        <span class={`outcome ${isPlain(status) ? "" : toneOf(status)}`}>
-          {toLine(outcomeBeside(status, outcome), 200)}
-        </span>
-        <span class="duration">{durationMs === undefined ? "" : formatMs(durationMs)}</span>
-        <time dateTime={new Date(at).toISOString()} title={toWholeTime(at)}>
-          {clock(at)}
-        </time>
-      </a>
-    </li>
+    <a data-row={id} data-event={refusal ? undefined : id} href={hrefTo(["events", id])}>
+      <span class="subject">{subject === undefined ? what : toLine(subject, 200)}</span>
+      <State state={status} />
+      <span class="what">{subject !== undefined && what}</span>
+      <span class={`outcome ${isPlain(status) ? "" : toneOf(status)}`}>
+        {toLine(outcomeBeside(status, outcome), 200)}
+      </span>
+      <span class="duration">{durationMs === undefined ? "" : formatMs(durationMs)}</span>
+      <time dateTime={new Date(at).toISOString()} title={toWholeTime(at)}>
+        {clock(at)}
+      </time>
+    </a>
   );
 }
 
@@ -207,15 +206,6 @@ function clock(at: number): string {
   return `${lastSecond.text}.${String(at % 1000).padStart(3, "0")}`;
 }
 const lastSecond = { at: 0, text: "" };
-
-function Nothing({ filter, isComplete }: { filter: Filter; isComplete: boolean }): JSX.Element {
-  if (!isComplete) return <p class="empty loading">Searching…</p>;
-  return (
-    <p class="empty">
-      {Object.keys(filter).length > 0 ? "No request matches this filter." : "No request has come yet."}
-    </p>
-  );
-}
 
 function useIsTyped(filter: Filter): boolean {
   const [isTyped, setTyped] = useState(!isSearched(filter));

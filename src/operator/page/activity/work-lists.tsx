@@ -42,18 +42,12 @@ const subjectOf = ({ subject, hook, kind, mapping }: RunView): string =>
 /** The reply, why it failed, or what it waits for. */
 function Result({ run }: { run: RunView }): JSX.Element {
   const { reply, error, holdReason, waitsFor, waitingFor, approvalId } = run;
-  if (holdReason !== undefined) {
-    return (
-      <span class="warn">
-        {toLine(holdReason, 120)} {isAsking(run) && <a href={hrefTo(["inbox", approvalId ?? ""])}>Decide</a>}
-      </span>
-    );
-  }
   if (waitsFor) return <Wait wait={waitsFor} />;
-  if (waitingFor !== undefined)
+  const wait = holdReason ?? (waitingFor && `waits for ${waitingFor}: ${error ?? ""}`);
+  if (wait !== undefined)
     return (
       <span class="warn">
-        waits for {toLine(waitingFor, 40)}: {toLine(error, 120)}
+        {toLine(wait, 160)} {isAsking(run) && <a href={hrefTo(["inbox", approvalId ?? ""])}>Decide</a>}
       </span>
     );
   return <span class={error === undefined ? undefined : "bad"}>{toLine(error ?? reply, 200)}</span>;

@@ -32,22 +32,10 @@ function Accepted({ id, revision }: { id: string; revision: number }): JSX.Eleme
 }
 
 function Details({ event }: { event: Timeline }): JSX.Element {
-  const {
-    id,
-    hook,
-    mapping,
-    event: name,
-    subject,
-    credential,
-    replayOf,
-    replayedBy,
-    request,
-    warnings,
-    entries,
-  } = event;
+  const { id, hook, mapping, event: name, subject, credential, replayOf, replayedBy, request } = event;
   const [isEdited, setEdited] = useState(() => hasDraft(`replay ${id}`));
   const hasBody = request.payload !== "";
-  const said = entries.filter(({ role }) => role !== "system");
+  const said = event.entries.filter(({ role }) => role !== "system");
   return (
     <>
       <header>
@@ -97,7 +85,7 @@ function Details({ event }: { event: Timeline }): JSX.Element {
         </p>
       </header>
       {isEdited && <EditedReplay event={event} />}
-      <Warnings texts={warnings} />
+      <Warnings texts={event.warnings} />
       <div class="columns">
         <div>
           <h2>What happened</h2>

@@ -28,8 +28,7 @@ function Step({ name, at, ms, tone, children }: StepProps): JSX.Element {
 }
 
 export function Steps({ event }: { event: Timeline }): JSX.Element {
-  const { request, credential, receivedAt, error, status, reason, log, timings, actions, runs, deliveries, summary } =
-    event;
+  const { request, credential, receivedAt, error, status, reason, log, timings, actions, summary } = event;
   const isAccepted = error === undefined && actions.length > 0;
   return (
     <ol class="timeline">
@@ -43,7 +42,11 @@ export function Steps({ event }: { event: Timeline }): JSX.Element {
         </Step>
       )}
       <Mapped event={event} />
-      <Transformed log={log} ms={timings?.transformMs} isGood={error?.code !== "transform_failed"} />
+      {(log.length > 0 || timings?.transformMs !== undefined) && (
+        <Step name="Transform" ms={timings?.transformMs} tone={error?.code === "transform_failed" ? "bad" : "good"}>
+          <Log log={log} />
+        </Step>
+      )}
       {error !== undefined && (
         <Step name={status === "refused" ? "Refused" : "Failed"} tone={status === "refused" ? "warn" : "bad"}>
           <b>{error.code}</b> {escapeHidden(error.message)}
@@ -61,7 +64,7 @@ export function Steps({ event }: { event: Timeline }): JSX.Element {
           ))}
         </Step>
       )}
-      {runs.map((run) => (
+      {event.runs.map((run) => (
         <RunSteps key={run.id} run={run} />
       ))}
       {summary !== undefined && (
@@ -70,7 +73,7 @@ export function Steps({ event }: { event: Timeline }): JSX.Element {
           <Prompt text={summary} />
         </Step>
       )}
-      {deliveries.map((delivery) => (
+      {event.deliveries.map((delivery) => (
         <DeliveryStep key={delivery.id} delivery={delivery} />
       ))}
     </ol>
@@ -84,15 +87,6 @@ function Mapped({ event: { mapping, error, hook, timings, actions } }: { event: 
   return (
     <Step name="Mapped" ms={timings?.mappingMs} tone="good">
       <a href={hrefTo(["mappings", mapping])}>{toLine(mapping, 80)}</a>
-    </Step>
-  );
-}
-
-function Transformed({ log, ms, isGood }: { log: Timeline["log"]; ms?: number; isGood: boolean }): JSX.Element | null {
-  if (log.length === 0 && ms === undefined) return null;
-  return (
-    <Step name="Transform" ms={ms} tone={isGood ? "good" : "bad"}>
-      <Log log={log} />
     </Step>
   );
 }

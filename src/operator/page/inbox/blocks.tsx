@@ -1,4 +1,4 @@
-import type { ComponentChildren, JSX } from "preact";
+import type { JSX } from "preact";
 import { type Block, type Cell, describeStands, PART_NAMES } from "../../../core/approvals/question/card.ts";
 import { Time } from "../parts/controls.tsx";
 
@@ -38,37 +38,25 @@ function Part({ block }: { block: Block }): JSX.Element {
     case "facts":
       return block.from === "service" ? <Facts block={block} /> : <blockquote>{<Facts block={block} />}</blockquote>;
     case "table":
-      return (
-        <Named name={block.name}>
-          <Table block={block} />
-        </Named>
-      );
-    case "diff":
-      return (
-        <Named name={block.name}>
-          <pre class="exact diff">
-            {block.lines.map(({ kind, text }, at) => (
-              <span key={at} class={kind}>{`${MARKS[kind]}${text}\n`}</span>
-            ))}
-          </pre>
-        </Named>
-      );
+      return named(block.name, <Table block={block} />);
+    case "diff": {
+      const lines = block.lines.map(({ kind, text }, at) => (
+        <span key={at} class={kind}>{`${MARKS[kind]}${text}\n`}</span>
+      ));
+      return named(block.name, <pre class="exact diff">{lines}</pre>);
+    }
     default:
-      return (
-        <Named name={block.name}>
-          <Long text={block.text} />
-        </Named>
-      );
+      return named(block.name, <Long text={block.text} />);
   }
 }
 
 const MARKS = { added: "+", removed: "-", same: " " };
 
-function Named({ name, children }: { name: string | undefined; children: ComponentChildren }): JSX.Element {
+function named(name: string | undefined, shown: JSX.Element): JSX.Element {
   return (
     <figure>
       {name !== undefined && <figcaption class="quiet">{name}</figcaption>}
-      {children}
+      {shown}
     </figure>
   );
 }

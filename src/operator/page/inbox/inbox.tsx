@@ -20,6 +20,7 @@ export function Inbox({ id }: { id?: string }): JSX.Element {
   const loaded = useCall("GET /api/inbox");
   const { items = [] } = loaded.data ?? {};
   const open = items.filter(({ part }) => part !== "left").length;
+  const others = items.filter((item) => item.part === "decide" && item.id !== id).length;
   return (
     <section class={id === undefined ? "desk" : "desk open"} aria-label="Inbox">
       <div class="pane list">
@@ -34,7 +35,7 @@ export function Inbox({ id }: { id?: string }): JSX.Element {
         ) : (
           <>
             <a class="back" href={hrefTo([])}>
-              ← Inbox{countOthers(items, id)}
+              ← Inbox{others > 0 && `, ${others} more to decide`}
             </a>
             {UUID.test(id) ? <QuestionPane key={id} id={id} /> : <ItemPane key={id} id={id} from={loaded} />}
           </>
@@ -44,19 +45,11 @@ export function Inbox({ id }: { id?: string }): JSX.Element {
   );
 }
 
-function countOthers(items: readonly InboxItem[], id: string): string {
-  const others = items.filter((item) => item.part === "decide" && item.id !== id).length;
-  return others === 0 ? "" : `, ${others} more to decide`;
-}
-
-interface ListProps {
-  items: readonly InboxItem[];
-  /** The id of the one that is open beside it. */
-  current: string | undefined;
-}
-
-/** Nothing moves while a person reads: what is new waits behind a button, what has ended stays. */
-function List({ items, current }: ListProps): JSX.Element {
+/**
+ * Nothing moves while a person reads: what is new waits behind a button, what has ended stays. `current`: the id of the one that
+ * is open beside it.
+ */
+function List({ items, current }: { items: readonly InboxItem[]; current: string | undefined }): JSX.Element {
   const [, redraw] = useState(0);
   const shown = useRef(new Map(items.map((item) => [item.id, item])));
   const open = new Map(items.map((item) => [item.id, item]));

@@ -9,13 +9,8 @@ import { hrefTo } from "../router.ts";
 import { Answer } from "./answer.tsx";
 import { Blocks } from "./blocks.tsx";
 
-interface ItemPaneProps {
-  id: string;
-  from: Loaded<{ items: InboxItem[] }>;
-}
-
 /** An item that is no question: what is known of it, and what can be done. What is over stays as it was last seen. */
-export function ItemPane({ id, from }: ItemPaneProps): JSX.Element {
+export function ItemPane({ id, from }: { id: string; from: Loaded<{ items: InboxItem[] }> }): JSX.Element {
   const last = useRef<InboxItem>(undefined);
   return (
     <Loading from={from}>

@@ -1,5 +1,6 @@
 import type { JSX } from "preact";
 import { describeAuthority } from "../../../core/ports/authority.ts";
+import { toText } from "../../../core/shared/json.ts";
 import { DAY_MS } from "../../../core/shared/time.ts";
 import { call, type MappingView, type StatusView } from "../api-client.ts";
 import { confirmed } from "../parts/ask.tsx";
@@ -86,7 +87,7 @@ function MappingTable({ mappings, text, chosen, reload }: MappingTableProps): JS
           ["Mapping", (mapping) => <MappingLink mapping={mapping} />],
           ["Matches", (mapping) => <Conditions mapping={mapping} />, "wide"],
           ["Action", ({ action }) => action],
-          ["Credential", (mapping) => toCredential(mapping)],
+          ["Credential", ({ auth, schedule }) => (schedule ? "schedule" : (auth ?? "hook token"))],
           ["Next", ({ nextAt }) => <Time at={nextAt} />],
           ["Events", (mapping) => <EventCount mapping={mapping} />, "number"],
           ["Failed", ({ errorRate }) => <Rate share={errorRate} />, "number"],
@@ -115,10 +116,6 @@ function ReloadFailure({ failure }: { failure: NonNullable<StatusView["lastReloa
       })}
     </div>
   );
-}
-
-function toCredential({ auth, schedule }: MappingView): string {
-  return schedule ? "schedule" : (auth ?? "hook token");
 }
 
 /** The path of its hook; empty: it takes any. */
@@ -168,24 +165,14 @@ function EventCount({ mapping: { id, events } }: { mapping: MappingView }): JSX.
 
 function MappingLink({ mapping: { id, preset, shadowed, pausedSince } }: { mapping: MappingView }): JSX.Element {
   return (
-    <>
+    <span class="facts">
       <a data-row={id} href={hrefTo(["mappings", id])}>
         {toLine(id, 60)}
       </a>
-      {pausedSince !== undefined && (
-        <>
-          {" "}
-          <State state="paused" />
-        </>
-      )}
-      {preset !== undefined && preset !== id && <span class="quiet"> {preset}</span>}
-      {shadowed && (
-        <>
-          {" "}
-          <State state="shadowed" />
-        </>
-      )}
-    </>
+      {pausedSince !== undefined && <State state="paused" />}
+      {preset !== undefined && preset !== id && <span class="quiet">{preset}</span>}
+      {shadowed && <State state="shadowed" />}
+    </span>
   );
 }
 
@@ -199,7 +186,7 @@ function Conditions({ mapping: { match, schedule } }: { mapping: MappingView }):
     <span>
       {conditions.map(([name, value]) => (
         <span key={name} class="condition">
-          <span class="quiet">{name}</span> {toLine(typeof value === "string" ? value : JSON.stringify(value), 200)}
+          <span class="quiet">{name}</span> {toLine(toText(value), 200)}
         </span>
       ))}
     </span>
@@ -232,7 +219,15 @@ function Details({ mapping, reload }: { mapping: MappingView; reload(): void }):
         <button onClick={() => void pauseOrResume(mapping).then(reload)}>
           {pausedSince === undefined ? "Pause" : "Resume"}
         </button>
-        {schedule && <button onClick={() => void runNow(id).then(reload)}>Run now</button>}
+        {schedule && (
+          <button
+            onClick={() =>
+              void notifyOf(call("POST /api/mappings/:id/run", { id }), () => "Its event is accepted.", "Not run")
+            }
+          >
+            Run now
+          </button>
+        )}
         <a class="button" href={hrefTo(["mappings", id, "edit"])}>
           Open in playground
         </a>
@@ -257,10 +252,6 @@ async function pauseOrResume({ id, pausedSince }: MappingView): Promise<void> {
     "Its requests are accepted and answered as before. Their turns wait until you resume it, and so do later turns of the same sessions.";
   if (!(await confirmed(`Pause ${toLine(id, 60)}?`, text, "Pause"))) return;
   await notifyOf(call("POST /api/mappings/:id/pause", { id }), () => "It is paused.", "Not paused");
-}
-
-async function runNow(id: string): Promise<void> {
-  await notifyOf(call("POST /api/mappings/:id/run", { id }), () => "Its event is accepted.", "Not run");
 }
 
 function Empty(): JSX.Element {

@@ -68,12 +68,10 @@ function Budget({ budget }: { budget: StatusView["budget"] }): JSX.Element | nul
 
 const BLANK: Record<Group, string> = { hook: "heartbeat", mapping: "no mapping", model: "no model named" };
 
-interface SumsProps {
-  spend: readonly SpendView[];
-  amounts: Column<SpendSum>[];
-}
+type Rows = readonly SpendView[];
+type Amounts = Column<SpendSum>[];
 
-function Sums({ spend, group, amounts }: SumsProps & { group: Group }): JSX.Element {
+function Sums({ spend, group, amounts }: { spend: Rows; group: Group; amounts: Amounts }): JSX.Element {
   const sums = [...Map.groupBy(spend, (row) => row[group])]
     .map(([name, rows]) => addUpSpend(name || BLANK[group], rows))
     .toSorted((one, other) => other.cost - one.cost || other.inputTokens - one.inputTokens);
@@ -95,7 +93,7 @@ function Sums({ spend, group, amounts }: SumsProps & { group: Group }): JSX.Elem
   );
 }
 
-const toAmounts = (currency: string): Column<SpendSum>[] => [
+const toAmounts = (currency: string): Amounts => [
   ["Turns", ({ runs }) => formatNumber(runs), "number"],
   ["Tokens in", ({ inputTokens }) => formatNumber(inputTokens), "number"],
   ["Tokens out", ({ outputTokens }) => formatNumber(outputTokens), "number"],
@@ -103,7 +101,7 @@ const toAmounts = (currency: string): Column<SpendSum>[] => [
 ];
 
 /** A bar for each day, of its cost, or of its tokens if nothing has a price. */
-function Days({ spend, from, amounts }: SumsProps & { from: number }): JSX.Element {
+function Days({ spend, from, amounts }: { spend: Rows; from: number; amounts: Amounts }): JSX.Element {
   const byDay = Map.groupBy(spend, ({ day }) => day);
   const days: SpendSum[] = [];
   for (let at = from; at <= Date.now(); at += DAY_MS) {

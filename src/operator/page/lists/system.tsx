@@ -33,7 +33,7 @@ export function System(): JSX.Element {
             <MailboxTable key={mailbox.mailbox} mailbox={mailbox} />
           ))}
           <Subscriptions />
-          <Nodes nodes={data.nodes ?? []} differ={data.nodesDiffer ?? []} />
+          <Nodes status={data} />
         </>
       )}
     </Page>
@@ -153,13 +153,8 @@ function Subscriptions(): JSX.Element {
   );
 }
 
-interface NodesProps {
-  nodes: NonNullable<StatusView["nodes"]>;
-  differ: readonly string[];
-}
-
 /** The nodes that share the store, if several can. */
-function Nodes({ nodes, differ }: NodesProps): JSX.Element | null {
+function Nodes({ status: { nodes = [], nodesDiffer: differ = [] } }: { status: StatusView }): JSX.Element | null {
   if (nodes.length === 0) return null;
   return (
     <>

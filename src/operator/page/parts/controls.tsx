@@ -19,7 +19,7 @@ export function Detail({ text, isError }: { text: string | undefined; isError?: 
   );
 }
 
-export function Warnings({ texts, look = "problem mild" }: { texts: readonly string[]; look?: string }): JSX.Element {
+export function Warnings({ texts, look = "warn" }: { texts: readonly string[]; look?: string }): JSX.Element {
   return (
     <>
       {texts.map((text) => (

@@ -2,15 +2,8 @@ import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { arrive } from "../router.ts";
 
-interface TitleProps {
-  /** The heading, and the name of the browser's tab. */
-  text: string;
-  /** Instead of the text. */
-  children?: ComponentChildren;
-}
-
-/** The heading of a screen: it has the focus after a step to it. */
-export function Title({ text, children }: TitleProps): JSX.Element {
+/** The heading of a screen, and the name of the browser's tab: it has the focus after a step to it. */
+export function Title({ text, children }: { text: string; children?: ComponentChildren }): JSX.Element {
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => arrive(heading.current, text), [text]);
   return (

@@ -25,11 +25,12 @@ function Node({ value, keys, isOpen = false }: { value: unknown; keys: Keys; isO
   const [open, setOpen] = useState(isOpen);
   const [count, setCount] = useState(CHILDREN_AT_ONCE);
   const name = escapeHidden(String(keys.at(-1)));
+  const path = <Copy text={`{{${toPath(keys)}}}`} label="path" />;
   if (isLeaf(value) || keys.length > MAX_DEPTH) {
     return (
       <div class="node">
         <span class="key">{name}</span> <Leaf value={keys.length > MAX_DEPTH ? "…" : value} />
-        <PathButton keys={keys} />
+        {path}
       </div>
     );
   }
@@ -42,7 +43,7 @@ function Node({ value, keys, isOpen = false }: { value: unknown; keys: Keys; isO
         <span class="key">{name}</span>
         <span class="quiet">{isList ? `[${entries.length}]` : `{${entries.length}}`}</span>
       </button>
-      <PathButton keys={keys} />
+      {path}
       {open && (
         <div class={keys.length > MAX_INDENTED ? "" : "children"}>
           {entries.slice(0, count).map(([key, child]) => (
@@ -66,10 +67,6 @@ function Node({ value, keys, isOpen = false }: { value: unknown; keys: Keys; isO
 
 function isLeaf(value: unknown): value is string | number | boolean | null | undefined | ExactNumber {
   return typeof value !== "object" || value === null || value instanceof ExactNumber;
-}
-
-function PathButton({ keys }: { keys: Keys }): JSX.Element {
-  return <Copy text={`{{${toPath(keys)}}}`} label="path" />;
 }
 
 function Leaf({ value }: { value: unknown }): JSX.Element {

@@ -5,6 +5,7 @@ import { Detail, Pairs, Warnings } from "../parts/controls.tsx";
 import { escapeHidden, formatNumber, messageOf, toLine } from "../parts/format.ts";
 import { Log, Prompt } from "../parts/conversation.tsx";
 import { hrefTo } from "../router.ts";
+import { toText } from "../../../core/shared/json.ts";
 import { diffWords } from "../../../core/shared/text/word-diff.ts";
 import { TEMPLATE_FIELDS } from "../../../core/config/settings.ts";
 import type { Problem } from "./editor.ts";
@@ -85,7 +86,7 @@ function Action({ action }: { action: (Trial & { ok: true })["actions"][number] 
   const text = "message" in action ? action.message : "text" in action ? action.text : "";
   const fields = Object.entries(rest)
     .filter(([name, value]) => !OWN_PLACE.includes(name) && value !== undefined)
-    .map(([name, value]) => [name, typeof value === "string" ? value : JSON.stringify(value)]);
+    .map(([name, value]) => [name, toText(value)]);
   return (
     <article class="entry user">
       <header>
