@@ -415,7 +415,7 @@ test("webhooks approvals lists, shows and answers questions", async () => {
   const [asked] = await untilHeld(denied.runId);
   const code = asked!.code;
   const cli = (...args: string[]) => runWebhooks(service.folder, "approvals", ...args, "--url", service.url);
-  expect((await cli("list")).stdout).toContain(`${code}  call   tickets.create`);
+  expect((await cli("list")).stdout).toContain(`${code}  tickets.create cr`);
   const shown = await cli("show", code);
   expect(shown.stdout).toContain("title  cr\\u{200b}eate");
   expect((await cli("settle", code, "--again")).stderr).toContain("is answered with approve or deny");

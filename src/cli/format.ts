@@ -20,20 +20,40 @@ type Cell = string | number | Styled | undefined;
 
 /**
  * Aligns rows in columns under the names of their fields. Undefined is an empty cell; a column without any value is left out.
- * `none`: what to say without rows.
+ * `none`: what to say without rows. `width`: that of the terminal, in which the widest cells are cut so that each row is one line.
  */
-export function formatTable(rows: Record<string, Cell>[], none = ""): string[] {
+export function formatTable(rows: Record<string, Cell>[], none = "", width = Infinity): string[] {
   const [first] = rows;
   if (!first) return [none];
   const head = Object.keys(first).filter((name) => rows.some((row) => row[name] !== undefined));
   const cells = rows.map((row) => head.map((name) => toCell(row[name])));
-  const widths = head.map((name, column) => Math.max(name.length, ...cells.map((row) => widthOf(row[column]))));
+  const widths = fit(
+    head.map((name, column) => Math.max(name.length, ...cells.map((row) => widthOf(row[column])))),
+    width - 2 * (head.length - 1),
+  );
   const align = (row: string[]): string =>
     row
-      .map((cell, column) => cell + " ".repeat((widths[column] ?? 0) - widthOf(cell)))
+      .map((cell, column) => {
+        const room = widths[column] ?? 0;
+        const shown = widthOf(cell) > room ? toExcerpt(stripVTControlCharacters(cell), room) : cell;
+        return shown + " ".repeat(room - widthOf(shown));
+      })
       .join("  ")
       .trimEnd();
   return [style("dim", align(head)), ...cells.map(align)];
+}
+
+const MIN_WIDTH = 6;
+
+/** The widest become narrower until all have room. */
+function fit(widths: number[], room: number): number[] {
+  const fitted = [...widths];
+  for (let over = fitted.reduce((sum, width) => sum + width, 0) - room; over > 0; over--) {
+    const widest = fitted.indexOf(Math.max(...fitted));
+    if ((fitted[widest] ?? 0) <= MIN_WIDTH) break;
+    fitted[widest] = (fitted[widest] ?? 0) - 1;
+  }
+  return fitted;
 }
 
 /** A line for each fact that is known: its name, then its value. */
@@ -147,21 +167,24 @@ export function formatDiff(
 
 const CHANGE_COLORS: Record<string, "red" | "green"> = { "-": "red", "+": "green" };
 
-export function formatEvents(events: EventView[]): string[] {
+/** The newest last, where the prompt is. */
+export function formatEvents(events: EventView[], width?: number): string[] {
   const short = shortenIds(events.flatMap(({ id, replayOf = id }) => [id, replayOf]));
-  const rows = events.map(({ id, receivedAt, status, hook, mapping, event, subject, replayOf, outcome }) => ({
-    id: short(id),
-    // The ids tell the order: seconds are enough.
-    received: toSeconds(receivedAt),
-    status,
-    hook,
-    mapping,
-    event,
-    subject,
-    "replay of": replayOf && short(replayOf),
-    outcome: { styled: formatOutcome({ outcome, status }) },
-  }));
-  return formatTable(rows, "No events match.");
+  const rows = events
+    .toReversed()
+    .map(({ id, receivedAt, status, hook, mapping, event, subject, replayOf, outcome }) => ({
+      id: short(id),
+      // The ids tell the order: seconds are enough.
+      received: toSeconds(receivedAt),
+      status,
+      hook,
+      mapping: mapping === hook ? undefined : mapping,
+      event,
+      subject,
+      "replay of": replayOf && short(replayOf),
+      outcome: { styled: formatOutcome({ outcome, status }) },
+    }));
+  return formatTable(rows, "No events match.", width);
 }
 
 /** The rest is printed with `--payload`. */

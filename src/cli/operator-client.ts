@@ -76,12 +76,15 @@ export async function showAnswer<Answer>(
   else print(io, ...format(answer));
 }
 
-/** Makes a command print what the service answers. `ask` also gets the arguments of the command line. */
+/**
+ * Makes a command print what the service answers. `ask` also gets the arguments of the command line; `format` the width of the
+ * terminal, if there is one.
+ */
 export function addAnswer<Answer, Flags extends ServiceFlags>(
   command: Command,
   io: CliIo,
   ask: (client: OperatorClient, flags: Flags, ...args: string[]) => Promise<Answer>,
-  format: (answer: Answer, flags: Flags) => string[],
+  format: (answer: Answer, flags: Flags, width?: number) => string[],
 ): Command {
   return command.action(() => {
     const flags = command.opts<Flags>();
@@ -89,7 +92,7 @@ export function addAnswer<Answer, Flags extends ServiceFlags>(
       flags,
       io,
       (client) => ask(client, flags, ...command.processedArgs.flat()),
-      (answer) => format(answer, flags),
+      (answer) => format(answer, flags, io.stdout.columns),
     );
   });
 }

@@ -7,6 +7,7 @@ import { promisify } from "node:util";
 import { toHook } from "../../core/config/presets/api-access.ts";
 import type { ResolvedConfig } from "../../core/config/resolved-config.ts";
 import { ConfigError, type ConfigProblem, messageOf, toSentence } from "../../core/errors.ts";
+import { INBOX_PARTS, type InboxPart } from "../../operator/inbox/item.ts";
 import { type StatusView, toScheduleViews } from "../../operator/status.ts";
 import type { Runtime } from "../../core/ports/runtime.ts";
 import { type AuthorityRow, describeAuthority } from "../../core/ports/authority.ts";
@@ -71,18 +72,14 @@ async function check(flags: CheckFlags, io: CliIo): Promise<void> {
   }
   printWarnings(io, warnings.map(toSentence));
   if (problems.length > 0) throw new ConfigError(problems);
-  const names = mappings.length > 0 ? `: ${mappings.join(", ")}` : "";
   if (isOk && config) {
+    // Each mapping is named once: where its calls of models are.
+    const calls = describeModelCalls(config);
+    const names = calls.length > 0 || mappings.length === 0 ? "" : `: ${mappings.join(", ")}`;
     print(io, `${config.file} is valid (${formatCount(mappings.length, "mapping")}${names})`);
     const schedules = toScheduleViews(config, Date.now()).map((schedule) => `schedule: ${describeSchedule(schedule)}`);
     const modules = runtime?.modules.map((cost) => toPrintable(`transform: ${formatModule(cost)}`)) ?? [];
-    const facts = [
-      ...describeParts(config),
-      ...describeModelCalls(config),
-      ...describePrograms(config),
-      ...schedules,
-      ...modules,
-    ];
+    const facts = [...describeParts(config), ...calls, ...describePrograms(config), ...schedules, ...modules];
     print(io, ...facts, ...formatAuthority(findAuthority(runtime)));
   } else printError(io, `${formatCount(warnings.length, "warning")}, which --strict does not allow.`);
 }
@@ -201,10 +198,14 @@ export function addReload(program: Command, io: CliIo): void {
   );
 }
 
-async function askStatus(client: OperatorClient, io: CliIo): Promise<StatusView> {
-  const status = await client.call("GET /api/status");
+/** With how many items of each part of the inbox are open. */
+type StatusAnswer = StatusView & { inbox: Partial<Record<InboxPart, number>> };
+
+async function askStatus(client: OperatorClient, io: CliIo): Promise<StatusAnswer> {
+  const [status, { items }] = await Promise.all([client.call("GET /api/status"), client.call("GET /api/inbox")]);
   if (findProblems(status).length > 0) io.exitCode = EXIT_CODES.failed;
-  return status;
+  const parts = Map.groupBy(items, ({ part }) => part);
+  return { ...status, inbox: Object.fromEntries(Array.from(parts, ([part, own]) => [part, own.length])) };
 }
 
 function findProblems({ lastReloadError, sandbox, mail, nodesDiffer = [] }: StatusView): string[] {
@@ -220,7 +221,7 @@ function findProblems({ lastReloadError, sandbox, mail, nodesDiffer = [] }: Stat
   ];
 }
 
-function formatStatus(status: StatusView): string[] {
+function formatStatus({ inbox, ...status }: StatusAnswer): string[] {
   const { version, startedAt, config, queue, sandbox, mail, budget, nodes = [] } = status;
   const { events, pendingRuns, pendingDeliveries, pendingSystemEvents } = queue;
   const mappings = formatCount(config.mappings.length, "mapping");
@@ -234,6 +235,7 @@ function formatStatus(status: StatusView): string[] {
     ["queue", `${formatCount(events, "event")}; ${runs}, ${deliveries} and ${systemEvents} waiting`],
     ["sandbox", `${sandbox.ready ? "ready" : "not ready"}, ${formatCount(sandbox.calls, "call")}, ${failures}`],
     ["budget", budget && describeBudget(budget)],
+    ["inbox", describeInbox(inbox)],
     ...status.schedules.map((schedule): [string, string] => ["schedule", describeSchedule(schedule)]),
     ...mail.map(({ mailbox, state }): [string, string] => ["mail", `${mailbox} ${state}`]),
     ...nodes.map((node): [string, string] => ["node", describeNode(node)]),
@@ -243,6 +245,12 @@ function formatStatus(status: StatusView): string[] {
     ...config.warnings.map((warning) => style("yellow", `warning: ${toPrintable(warning)}`)),
     ...findProblems(status).map((problem) => style("red", toPrintable(problem))),
   ];
+}
+
+/** `2 decide, 1 failed`. */
+function describeInbox(inbox: StatusAnswer["inbox"]): string {
+  const parts = INBOX_PARTS.flatMap((part) => (part !== "left" && inbox[part] ? [`${inbox[part]} ${part}`] : []));
+  return parts.join(", ") || "nothing waits for you";
 }
 
 export function describeSchedule({ hook, local }: StatusView["schedules"][number]): string {
@@ -256,9 +264,10 @@ function describeNode({ id, role, host, version, config, seenAt, isAlive }: Node
 
 type Node = NonNullable<StatusView["nodes"]>[number];
 
-function describeBudget({ unit, perDay, spentToday, heldRuns }: NonNullable<StatusView["budget"]>): string {
+function describeBudget(budget: NonNullable<StatusView["budget"]>): string {
+  const { unit, currency = unit, perDay, spentToday, heldRuns } = budget;
   const limit = perDay === undefined ? "" : ` of ${perDay}`;
-  return `${spentToday}${limit} ${unit} today, ${formatCount(heldRuns, "run")} held`;
+  return `${spentToday}${limit} ${currency} today, ${formatCount(heldRuns, "run")} held`;
 }
 
 /** A row for each credential. Undefined if the configuration cannot be used. */

@@ -3,6 +3,7 @@ import { ConfigError } from "../../core/errors.ts";
 import { readPages } from "../../operator/stored-events.ts";
 import type { ApprovalDetail, ApprovalView } from "../../operator/views.ts";
 import { isId } from "../../core/shared/id.ts";
+import { toText } from "../../core/shared/json.ts";
 import { toPrintable } from "../../core/telemetry/log.ts";
 import { QUESTION_WORDS, toEndWord } from "../../core/shared/words.ts";
 import type { Decision } from "../../core/types.ts";
@@ -14,7 +15,7 @@ import {
   toOneOf,
   UsageError,
 } from "../command.ts";
-import { formatTable } from "../format.ts";
+import { formatDuration, formatTable, toSeconds } from "../format.ts";
 import type { CliIo } from "../io.ts";
 import { addAnswer, type OperatorClient, showAnswer } from "../operator-client.ts";
 import { type LinesOptions, toQuestionLines } from "./question-lines.ts";
@@ -29,7 +30,7 @@ export function addApprovals(program: Command, io: CliIo): void {
   const approvals = program
     .command("approvals")
     .description("Show and answer the questions of agents: about calls, their outcomes, and replies.");
-  const list = approvals.command("list").description("List questions, newest first.");
+  const list = approvals.command("list").description("List the newest questions, the latest last.");
   addAnswer(
     addListOptions(list).option("--state <state>", "only questions in this state", toOneOf(QUESTION_WORDS), "open"),
     io,
@@ -95,17 +96,22 @@ async function findApproval(client: OperatorClient, code: string): Promise<Appro
   throw new ConfigError([{ message: `No question has the code ${code}. \`webhooks approvals list\` shows them.` }]);
 }
 
-function formatApprovals(approvals: ApprovalView[]): string[] {
-  const rows = approvals.map(({ code, kind, call, mapping, hook, askedAt, expiresAt, state }) => ({
+function formatApprovals(approvals: ApprovalView[], _: ListFlags, width?: number): string[] {
+  const rows = approvals.toReversed().map(({ code, mapping, hook, askedAt, expiresAt, state, ...asked }) => ({
     code,
-    about: kind,
-    call: call ?? "",
+    what: toWhat(asked),
     mapping: mapping || hook,
-    asked: askedAt,
-    until: expiresAt ?? "",
+    asked: toSeconds(askedAt),
+    left: expiresAt === undefined || state !== "open" ? "–" : formatDuration(Date.parse(expiresAt) - Date.now()),
     state,
   }));
-  return formatTable(rows, "No questions.");
+  return formatTable(rows, "No questions.", width);
+}
+
+/** The call with its first argument: `refunds.create 69`. */
+function toWhat({ kind, call = "", arguments: args = {} }: Pick<ApprovalView, "kind" | "call" | "arguments">): string {
+  if (kind === "reply") return "reply";
+  return kind === "outcome" ? `outcome ${call}` : `${call} ${toText(Object.values(args)[0])}`;
 }
 
 function formatApproval(approval: ApprovalDetail, options: LinesOptions): string[] {

@@ -16,10 +16,10 @@ type ChoiceFlags = ServiceFlags & { all: boolean; group?: string; dryRun: boolea
 export function addDeadLetters(program: Command, io: CliIo): void {
   const letters = program.command("dead-letters").description("Inspect, retry or drop what failed permanently.");
   addAnswer(
-    addListOptions(letters.command("list").description("List dead runs and deliveries, newest first.")),
+    addListOptions(letters.command("list").description("List the newest dead runs and deliveries, the latest last.")),
     io,
     (client, { limit }: ListFlags) => takeFirst(readDeadLetters(client), limit),
-    (found) => (found.length === 0 ? [NONE] : found.flatMap(formatDeadLetter)),
+    (found) => (found.length === 0 ? [NONE] : found.toReversed().flatMap(formatDeadLetter)),
   );
   addAnswer(
     addServiceOptions(

@@ -42,10 +42,10 @@ export function addEvents(program: Command, io: CliIo): void {
   const events = program.command("events").description("Inspect received events, and replay them.");
 
   addAnswer(
-    addFilterOptions(addListOptions(events.command("list").description("List events, newest first."))),
+    addFilterOptions(addListOptions(events.command("list").description("List the newest events, the latest last."))),
     io,
     (client, flags: FilterFlags & ListFlags) => takeFirst(listEvents(client, flags), flags.limit),
-    formatEvents,
+    (found, _, width) => formatEvents(found, width),
   );
 
   addServiceOptions(events.command("show").description("Show everything about an event."))

@@ -24,7 +24,7 @@ type SpendGroup = (typeof SPEND_GROUPS)[number];
 export function addLists(program: Command, io: CliIo): void {
   const sessions = program.command("sessions").description("Show the sessions of the agents.");
   addAnswer(
-    addListOptions(sessions.command("list").description("List sessions, the latest first.")),
+    addListOptions(sessions.command("list").description("List the sessions, the latest last.")),
     io,
     async (client, { limit }: ListFlags) => (await client.call("GET /api/sessions", { limit })).sessions,
     formatSessions,
@@ -38,7 +38,7 @@ export function addLists(program: Command, io: CliIo): void {
   );
 
   const runs = program.command("runs").description("Show the agents' turns, and release held ones.");
-  const listRuns = runs.command("list").description("List agent turns with their replies, newest first.");
+  const listRuns = runs.command("list").description("List the newest agent turns with their replies, the latest last.");
   addAnswer(
     addListOptions(listRuns).option("--state <state>", `only ${TURN_WORDS.join(", ")} runs`, toOneOf(TURN_WORDS)),
     io,
@@ -95,7 +95,9 @@ export function addLists(program: Command, io: CliIo): void {
 
   const rejections = program.command("rejections");
   addAnswer(
-    addListOptions(rejections.description("List refused requests, newest first: wrong secrets, unknown hooks.")),
+    addListOptions(
+      rejections.description("List the newest refused requests, the latest last: wrong secrets, unknown hooks."),
+    ),
     io,
     async (client, { limit }: ListFlags) => (await client.call("GET /api/rejections", { limit })).rejections,
     formatRejections,
@@ -106,9 +108,15 @@ const RUN_ID = "id of the run, as `runs list` shows it";
 
 type ReleaseFlags = ServiceFlags & { reason?: string; session?: string };
 
-function formatSessions(sessions: OperatorAnswers["GET /api/sessions"]["sessions"]): string[] {
-  const rows = sessions.map(({ key, entries, updatedAt }) => ({ key, entries, updated: updatedAt }));
-  return formatTable(rows, "There are no sessions.");
+function formatSessions(
+  sessions: OperatorAnswers["GET /api/sessions"]["sessions"],
+  _: ListFlags,
+  width?: number,
+): string[] {
+  const rows = sessions
+    .toReversed()
+    .map(({ key, subject, entries, updatedAt }) => ({ subject, key, entries, updated: toSeconds(updatedAt) }));
+  return formatTable(rows, "There are no sessions.", width);
 }
 
 function formatSession({ key, entries, threads = [] }: OperatorAnswers["GET /api/sessions/:key*"]): string[] {
@@ -122,24 +130,26 @@ function formatSession({ key, entries, threads = [] }: OperatorAnswers["GET /api
   return [...head, ...shown];
 }
 
-function formatRuns(runs: OperatorAnswers["GET /api/runs"]["runs"]): string[] {
+function formatRuns(runs: OperatorAnswers["GET /api/runs"]["runs"], _: ListFlags, width?: number): string[] {
   const short = shortenIds(runs.flatMap(({ eventId }) => eventId ?? []));
-  const rows = runs.map(
-    ({ id, eventId, createdAt, state, hook, kind, sessionKey, reply, error, holdReason, waitingFor, waitsFor }) => ({
-      run: id,
-      created: createdAt,
-      event: eventId && short(eventId),
-      state,
-      hook: hook ?? kind,
-      session: sessionKey,
-      reply:
-        reply ??
-        (waitingFor === undefined ? error : `waiting for ${waitingFor}: ${error}`) ??
-        holdReason ??
-        (waitsFor && describeWait(waitsFor)),
-    }),
-  );
-  return formatTable(rows, "There are no runs.");
+  const rows = runs
+    .toReversed()
+    .map(
+      ({ id, eventId, createdAt, state, hook, kind, sessionKey, reply, error, holdReason, waitingFor, waitsFor }) => ({
+        run: id,
+        created: createdAt,
+        event: eventId && short(eventId),
+        state,
+        hook: hook ?? kind,
+        session: sessionKey,
+        reply:
+          reply ??
+          (waitingFor === undefined ? error : `waiting for ${waitingFor}: ${error}`) ??
+          holdReason ??
+          (waitsFor && describeWait(waitsFor)),
+      }),
+    );
+  return formatTable(rows, "There are no runs.", width);
 }
 
 interface SpendAnswer {
@@ -160,8 +170,12 @@ function formatSpend({ since, currency, spend }: SpendAnswer, { by }: SpendFlags
   return formatTable(shown, `No agent has reported its tokens since ${since}.`);
 }
 
-function formatRejections(rejections: OperatorAnswers["GET /api/rejections"]["rejections"]): string[] {
-  const rows = rejections.map(({ at, reason, hook, client, size, repeated, hint, message }) => ({
+function formatRejections(
+  rejections: OperatorAnswers["GET /api/rejections"]["rejections"],
+  _: ListFlags,
+  width?: number,
+): string[] {
+  const rows = rejections.toReversed().map(({ at, reason, hook, client, size, repeated, hint, message }) => ({
     at: toSeconds(at),
     reason,
     hook,
@@ -170,7 +184,7 @@ function formatRejections(rejections: OperatorAnswers["GET /api/rejections"]["re
     "": repeated && `${repeated} more`,
     why: hint ?? message,
   }));
-  return formatTable(rows, "No request was refused.");
+  return formatTable(rows, "No request was refused.", width);
 }
 
 type RunTimeline = OperatorAnswers["GET /api/runs/:id"];
