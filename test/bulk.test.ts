@@ -143,9 +143,11 @@ test("unfinished turns are canceled by any filter, and failed ones retried by th
 
   await service.operate("POST", "/api/mappings/asked/pause");
   const waiting = await send("asked", ["z", "z"]);
-  const cancel = await bulk("cancel", { hook: "asked" });
-  expect(cancel).toMatchObject({ count: 2, sent: 0, subjects: ["z"] });
-  expect(await bulk("cancel", { hook: "asked" }, cancel.token)).toMatchObject({ changed: 2 });
+  const cli = (...more: string[]) =>
+    runWebhooks(service.folder, "bulk", "cancel", "--hook", "asked", "--url", service.url, ...more);
+  const counted = await cli("--dry-run", "--json");
+  expect(JSON.parse(counted.stdout)).toMatchObject({ count: 2, sent: 0, subjects: ["z"] });
+  expect((await cli()).stdout).toBe("2 things to cancel\n  z …\n2 of 2 done\n");
   await service.operate("POST", "/api/mappings/asked/resume");
   for (const id of waiting) expect(await service.settled(id)).toMatchObject({ status: "canceled" });
 });

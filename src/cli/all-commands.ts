@@ -20,6 +20,7 @@ import { addTail } from "./live/tail.ts";
 import { addSetupFlags, type SetupFlags } from "./mail/prompter.ts";
 import type { MailRunFlags } from "./mail/run.ts";
 import { addApprovals } from "./reading/approvals.ts";
+import { addBulk } from "./reading/bulk.ts";
 import { addDeadLetters } from "./reading/dead-letters.ts";
 import { addEvents } from "./reading/events.ts";
 import { addInbox } from "./reading/inbox.ts";
@@ -62,6 +63,7 @@ const COMMANDS = [
   addEvents,
   addLists,
   addDeadLetters,
+  addBulk,
   addSubscriptions,
   addMcp,
   addHooks,

@@ -66,6 +66,7 @@ const EXAMPLES: Record<string, string> = {
   "dead-letters groups": "webhooks dead-letters groups",
   "dead-letters retry": "webhooks dead-letters retry --all",
   "dead-letters drop": "webhooks dead-letters drop 01a203fc-45d5",
+  bulk: "webhooks bulk retry --hook ci --since 1h --dry-run",
   backup: "webhooks backup /var/backups/webhooks.db",
   "store migrate": "webhooks store migrate --to postgres://hookline@db.example.com/hookline",
   completion: "webhooks completion bash > ~/.local/share/bash-completion/completions/webhooks",

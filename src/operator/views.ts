@@ -203,9 +203,25 @@ interface LateView {
 export function toRunView({ action, steps, failedAttempts, ...run }: Run): RunView {
   return {
     ...toView({ ...run, state: toTurnWord(run.state) }),
+    ...(run.usage === undefined && steps && toUsed(steps)),
     ...(action && { action: toActionView(action) }),
     steps: steps?.map(toStepView),
     failedAttempts: failedAttempts?.map(toView),
+  };
+}
+
+/** The tokens and the cost of the steps of a turn that has not ended. */
+export function toUsed(steps: readonly Step[]): Pick<Run, "usage" | "cost"> {
+  const answers = steps.flatMap(({ usage, cost }) => (usage ? [{ usage, cost }] : []));
+  if (answers.length === 0) return {};
+  const sum = (values: (number | undefined)[]): number | undefined =>
+    values.every((value) => value === undefined) ? undefined : values.reduce<number>((all, one = 0) => all + one, 0);
+  return {
+    usage: {
+      inputTokens: sum(answers.map(({ usage }) => usage.inputTokens)),
+      outputTokens: sum(answers.map(({ usage }) => usage.outputTokens)),
+    },
+    cost: sum(answers.map(({ cost }) => cost)),
   };
 }
 
@@ -217,7 +233,7 @@ export function toDeliveryView({ failedAttempts, ...delivery }: Delivery): Deliv
 type RunTimeline = RunView & { steps: StepView[] };
 
 export function toRunTimeline(run: Run, steps: Step[]): RunTimeline {
-  return { ...toRunView(run), steps: steps.map(toStepView) };
+  return { ...toRunView({ ...run, steps }), steps: steps.map(toStepView) };
 }
 
 /** A question to a person, and how it has ended. */

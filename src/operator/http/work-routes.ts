@@ -5,7 +5,7 @@ import { MAIN_SESSION } from "../../core/types.ts";
 import { groupDeadLetters, MAX_LETTERS } from "../dead-letter-groups.ts";
 import { toView } from "../iso-times.ts";
 import { readSubjects } from "../stored-events.ts";
-import { toDeliveryView, toRunTimeline, toRunView, toSessionTimeline } from "../views.ts";
+import { toDeliveryView, toRunTimeline, toRunView, toSessionTimeline, toUsed } from "../views.ts";
 import {
   answering,
   changing,
@@ -71,9 +71,14 @@ export function createWorkRoutes({ journal, cancel, config }: RouteServices): Ro
         const runs = await journal.listRuns({ ...page, sessionKey, state: state && ofTurns(state) });
         const subjects = await readSubjects(journal, runs);
         const questions = await readQuestions(journal, runs);
+        const held = runs.filter((run) => run.state === "held");
+        const used = new Map(
+          await Promise.all(held.map(async ({ id }) => [id, toUsed(await journal.listSteps(id))] as const)),
+        );
         return {
           runs: runs.map((run) => ({
             ...toRunView(run),
+            ...used.get(run.id),
             subject: subjects.get(run.eventId),
             approvalId: questions.get(run.id),
           })),
