@@ -17,6 +17,15 @@ test("columns are aligned, long cells cut, control characters shown as what they
   ]);
 });
 
+test("in a terminal, each row is one line: the widest cells are cut", () => {
+  const rows = [
+    { id: "019ad2f0", subject: "s".repeat(60), outcome: { styled: `\u001b[31m${"o".repeat(60)}\u001b[0m` } },
+  ];
+  const lines = formatTable(rows, "", 60).map((line) => stripVTControlCharacters(line));
+  expect(lines[1]).toBe(`019ad2f0  ${"s".repeat(23)}…  ${"o".repeat(23)}…`);
+  expect(formatTable(rows).map((line) => stripVTControlCharacters(line))[1]).toHaveLength(8 + 60 + 60 + 4);
+});
+
 test("a column without a value is left out", () => {
   const rows = [
     { id: "one", state: undefined, hook: "x" },

@@ -57,9 +57,11 @@ export function addBulk(program: Command, io: CliIo): void {
 
 async function runBulk(action: BulkAction, flags: BulkFlags, io: CliIo): Promise<void> {
   const { kind, status, text: q, since: from, until: to } = flags;
-  const facets = Object.keys(FACETS).map((name) => [name, flags[name as keyof typeof FACETS]] as const);
-  const filter = JSON.parse(JSON.stringify({ kind, status, q, from, to, ...Object.fromEntries(facets) }));
-  if (Object.keys(filter).length === 0) throw new UsageError("Choose by an option: --hook, --status, --since, …");
+  const { hook, mapping, session, event, credential, model, channel, group } = flags;
+  const facets = { hook, mapping, session, event, credential, model, channel, group };
+  const filter = { kind, status, q, from, to, ...facets };
+  if (Object.values(filter).every((value) => value === undefined))
+    throw new UsageError("Choose by an option: --hook, --status, --since, …");
   const client = await createOperatorClient(flags, io);
   const preview = await client.call("POST /api/bulk", {}, { action, filter });
   const { count, more, subjects, sent, token } = preview;
