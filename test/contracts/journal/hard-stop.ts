@@ -14,7 +14,7 @@ export function describeHardStop(open: OpenJournal, opener: URL): void {
   describe("a killed process", () => {
     const { start, folder } = useJournals(open);
 
-    test.for([1, 150])("loses nothing after %i commits", async (commits) => {
+    test.for([1, 40])("loses nothing after %i commits", async (commits) => {
       const at = folder();
       const reported = await killAfter(commits, opener, at);
       const journal = await start(at);
