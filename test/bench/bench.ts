@@ -3,7 +3,7 @@
  * service, a bare node:http server that parses JSON (the floor), and other programs where they are installed.
  * CPU and memory are summed over all processes of a server. `--update` writes the tables into docs/reference/benchmarks.md
  * and the figures to baseline.json, `--check` compares with that and exits 1 if one is worse. `--fairness` also measures
- * honest requests beside hostile ones, `--postgres` the journal in PostgreSQL. BENCH_SECONDS and BENCH_ROUNDS: of each measurement.
+ * honest requests beside hostile ones, `--postgres` the journal in PostgreSQL, `--workspaces` Git for a repository of 10,000 files. BENCH_SECONDS and BENCH_ROUNDS: of each measurement.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -28,12 +28,15 @@ import {
 import { measureSaveToLive } from "./save-to-live.ts";
 import { measureSubscriptions } from "./subscriptions.ts";
 import type { BenchServer } from "./server.ts";
+import { measureWorkspaces, printWorkspaces } from "./workspaces.ts";
 
 const SECONDS = Number(process.env.BENCH_SECONDS ?? 3);
 const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 3);
 
 const { values: flags } = parseArgs({
-  options: Object.fromEntries(["check", "update", "fairness", "postgres"].map((name) => [name, { type: "boolean" }])),
+  options: Object.fromEntries(
+    ["check", "update", "fairness", "postgres", "workspaces"].map((name) => [name, { type: "boolean" }]),
+  ),
 });
 
 /** Medians over the rounds come of these: by row and contestant. */
@@ -74,6 +77,7 @@ if (flags["update"]) {
 }
 if (flags["check"]) compareWithBaseline(table);
 if (flags["fairness"]) console.table(await measureFairness());
+if (flags["workspaces"]) printWorkspaces(await measureWorkspaces());
 if (flags["postgres"]) {
   const report = await measurePostgres();
   printPostgres(report);

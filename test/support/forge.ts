@@ -41,6 +41,8 @@ export interface Forge {
   pulls: ForgePull[];
   /** Texts of comments, for GitHub. */
   comments: string[];
+  /** Bytes of Git's requests and their answers so far. */
+  gitBytes(): number;
   /** Refs that were pushed, in order. */
   pushed: string[];
   /** Paths of all requests to the API, and of Git. */
@@ -105,6 +107,7 @@ export async function startForge(kind: ForgeKind = "github", { takesDrafts = tru
   const pushed: string[] = [];
   const comments: string[] = [];
   const requests: string[] = [];
+  let gitBytes = 0;
   const failures: { pattern: RegExp; status: number; times: number }[] = [];
   const projects = ["acme/app", "acme-bot/app"];
   for (const project of projects) {
@@ -128,6 +131,7 @@ export async function startForge(kind: ForgeKind = "github", { takesDrafts = tru
     pushed,
     comments,
     requests,
+    gitBytes: () => gitBytes,
     fail: (pattern, status, times = 1) => void failures.push({ pattern, status, times }),
     async close() {
       server.closeAllConnections();
@@ -331,6 +335,7 @@ export async function startForge(kind: ForgeKind = "github", { takesDrafts = tru
     backend.stdout.on("data", (chunk: Buffer) => chunks.push(chunk));
     backend.on("close", () => {
       const whole = Buffer.concat(chunks);
+      gitBytes += body.length + whole.length;
       handled();
       const end = whole.indexOf("\r\n\r\n");
       const lines = whole.subarray(0, Math.max(0, end)).toString().split("\r\n").filter(Boolean);
