@@ -144,7 +144,7 @@ export async function openDrivers(
     };
   }
 
-  function openPresetWrites({ preset, account, key, ...writes }: PresetWrites): [string, MadeSet][] {
+  function openPresetWrites({ preset, account, key, ...offered }: PresetWrites): [string, MadeSet][] {
     const channel = channels.get(account);
     if (!channel) {
       const message = `What "${preset}" grants needs the credential of a channel. Add the block ${appendSegment("channels", account)}.`;
@@ -154,7 +154,7 @@ export async function openDrivers(
     const secret = toObject(config.channels[account])["token"];
     const headers = typeof secret === "string" ? { token: secret } : {};
     const dryRun = config.channelRules.get(account)?.dryRun ?? false;
-    const set = createWrites({ account, ...writes, channel, compileTemplate });
+    const set = createWrites({ account, ...offered, channel, compileTemplate });
     return [[account, { set, block: { ...WRITES, dryRun, options: { headers } } }]];
   }
 
