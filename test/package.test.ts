@@ -1,6 +1,17 @@
 /** The package: its exports, its files, and that the build runs, unless `dist` is new, as after `npm run build`. */
 import { execFile, execFileSync } from "node:child_process";
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { promisify } from "node:util";
@@ -309,6 +320,22 @@ test("contains what it needs, and no tests", () => {
   expect(packed.filter((name) => /\.test\.|^(src|test|\.ci)\//.test(name))).toEqual([]);
 });
 
+test("with what npm installs beside it, it has at most 12 packages and 70 MB", () => {
+  // npm links the program of esbuild into a second package.
+  const sizes = new Map<number, number>();
+  const places = listDependencies();
+  const folders = [
+    ...places.map((place) => path.join(root, place)),
+    ...["dist", "docs", "presets", "schemas"].map((name) => path.join(installed, name)),
+  ];
+  for (const entry of folders.flatMap((folder) => readdirSync(folder, { recursive: true, withFileTypes: true }))) {
+    const { ino, size } = statSync(path.join(entry.parentPath, entry.name));
+    if (entry.isFile()) sizes.set(ino, size);
+  }
+  expect(sizes.values().reduce((sum, size) => sum + size)).toBeLessThan(70e6);
+  expect(places.length + 1).toBeLessThanOrEqual(12);
+});
+
 describe("a plugin's own tests, with the published package", () => {
   test("a correct plugin passes the contracts", async () => {
     const { code, stdout } = await runTests("right.test.js");
@@ -356,12 +383,17 @@ async function installPackage(): Promise<string[]> {
 
 /** Puts copies beside the package, since a link would lead to all libraries of the checkout. */
 function linkDependencies(): void {
-  const { packages } = JSON.parse(readFileSync(path.join(root, "package-lock.json"), "utf8"));
-  for (const [place, { dev, optional }] of Object.entries<{ dev?: boolean; optional?: boolean }>(packages)) {
-    const from = path.join(root, place);
-    if (place === "" || dev || (optional && !existsSync(from))) continue;
-    cpSync(from, path.join(installed, place), { recursive: true });
+  for (const place of listDependencies()) {
+    cpSync(path.join(root, place), path.join(installed, place), { recursive: true });
   }
+}
+
+/** The folders of the packages that npm installs with this one, from that of the checkout. */
+function listDependencies(): string[] {
+  const { packages } = JSON.parse(readFileSync(path.join(root, "package-lock.json"), "utf8"));
+  return Object.entries<{ dev?: boolean; optional?: boolean }>(packages)
+    .filter(([place, { dev, optional }]) => place !== "" && !dev && !(optional && !existsSync(path.join(root, place))))
+    .map(([place]) => place);
 }
 
 function runTests(file: string): Promise<CliResult> {
