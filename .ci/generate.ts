@@ -59,7 +59,7 @@ function withRegistration(name: string, page: string): string {
     vendor: `${service} makes the secret`,
     app: "The secret is the app's: give it with `--secret`",
   }[webhooks.secretBy];
-  const where = readPreset(name).preset.registration?.place ? ", where the option \`place\` says" : "";
+  const where = readPreset(name).preset.registration?.place ? ", where the option `place` says" : "";
   const section = `## Register it
 
 \`npx hookline presets enable ${name} --register\` makes the webhook at ${service}${where}. Its token, \`apiToken\` or \`--token\`, needs ${webhooks.tokenNeeds}. ${maker}; it goes to \`.env\`.`;

@@ -1,7 +1,7 @@
 /**
  * README and docs are executed: a page is a script. A fenced block with a file name is written to a folder, each `sh` block runs
  * in one shell, and a `text` block right after it is its output, where `…` matches anything within a line and a line
- * of only `…` matches any lines. `console` blocks are for people only.
+ * of only `…` matches any lines. `console` blocks are for people only. The files of a folder with the page's name are there too.
  */
 import { execFile } from "node:child_process";
 import {
@@ -72,6 +72,11 @@ describe("every command and every file of a page works", () => {
     const port = await findFreePort();
     const adapt = await adaptToMachine(page, port);
     const blocks = blocksOf(page).map((block) => ({ ...block, text: adapt(block.text) }));
+    const files = path.join(root, page.replace(/\.md$/, ""));
+    for (const name of globSync("**/*.*", { cwd: files })) {
+      mkdirSync(path.dirname(path.join(folder, name)), { recursive: true });
+      writeFileSync(path.join(folder, name), adapt(readFileSync(path.join(files, name), "utf8")));
+    }
     writeFileSync(path.join(folder, "page.sh"), toScript(blocks, folder));
     const { stderr } = await runPage(folder, port);
     for (const index of blocks.keys()) {

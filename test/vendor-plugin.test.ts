@@ -1,5 +1,5 @@
 /** The vendor of docs/drivers/vendor.md in a running service, and in the commands about its webhooks, against a double of its API. */
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -8,15 +8,8 @@ import { type JsonAnswer, type JsonRequest, startJsonServer } from "./support/js
 import { PACKAGE } from "./support/program.ts";
 import { type Service, startService } from "./support/service.ts";
 
-const PAGE = readFileSync(path.join(import.meta.dirname, "../docs/drivers/vendor.md"), "utf8");
-
-/** The blocks of the page that have a file name. */
-const FILES = Object.fromEntries(
-  Array.from(PAGE.matchAll(/^```\S+ (acme\.mts|presets\S+)\n(.*?)^```$/gms), ([, name = "", text = ""]) => [
-    name,
-    text,
-  ]),
-);
+/** The files beside the page. */
+const FILES = path.join(import.meta.dirname, "../docs/drivers/vendor");
 
 let acme: Awaited<ReturnType<typeof startAcme>>;
 beforeEach(async () => {
@@ -27,10 +20,7 @@ afterEach(() => acme.close());
 function prepare(folder: string): void {
   mkdirSync(path.join(folder, "node_modules"));
   symlinkSync(PACKAGE, path.join(folder, "node_modules/hookline"));
-  for (const [name, text] of Object.entries(FILES)) {
-    mkdirSync(path.dirname(path.join(folder, name)), { recursive: true });
-    writeFileSync(path.join(folder, name), text);
-  }
+  cpSync(FILES, folder, { recursive: true });
 }
 
 const toConfig = () => ({
