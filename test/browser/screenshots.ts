@@ -1,4 +1,4 @@
-/** `node test/browser/screenshots.ts`: takes the pictures of docs/guide/page.md from the seeded service. */
+/** `node test/browser/screenshots.ts`: takes the pictures of the README and of docs/guide/page.md from the seeded service. */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
@@ -7,7 +7,6 @@ import { refuseSome, writeSeed } from "../support/seed.ts";
 import { GATEWAY_TOKEN, openService } from "../support/service.ts";
 
 const DOCS = path.join(import.meta.dirname, "../../docs/guide");
-const PLACES = { "page-requests": "activity", "page-playground": "mappings/ci/edit" };
 /** Below the newest requests, which are all refused or waiting: there is some of everything. */
 const SCROLLED = 480;
 
@@ -20,6 +19,14 @@ const { page, go } = await browser.open(service.url);
 await page.getByLabel("Gateway token").fill(GATEWAY_TOKEN);
 await page.getByRole("button", { name: "Sign in" }).click();
 await page.getByRole("status").getByText("live").waitFor();
+const question = (await service.api("/api/approvals?state=open")).approvals.find(
+  ({ kind }: { kind: string }) => kind === "call",
+);
+const PLACES = {
+  "page-inbox": `inbox/${question.id}`,
+  "page-requests": "activity",
+  "page-playground": "mappings/ci/edit",
+};
 for (const [name, place] of Object.entries(PLACES)) {
   await go(place);
   // The charts and the editor load when they are first shown.

@@ -16,11 +16,7 @@ const CHOSEN: Record<Listed, readonly ("hook" | "mapping" | "status")[]> = {
   turns: ["hook", "mapping", "status"],
   messages: ["status"],
 };
-const WORDS: Record<Listed, readonly string[]> = {
-  requests: REQUEST_FILTERS,
-  turns: TURN_WORDS,
-  messages: MESSAGE_WORDS,
-};
+const WORDS = { requests: REQUEST_FILTERS, turns: TURN_WORDS, messages: MESSAGE_WORDS };
 
 export function FilterBar({ shown, filter }: { shown: Listed; filter: Filter }): JSX.Element {
   const others = FILTERS.filter((name) => !(["text", "from", "to", ...CHOSEN[shown]] as string[]).includes(name));

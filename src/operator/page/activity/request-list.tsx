@@ -129,12 +129,7 @@ function Progress({ filter, count }: { filter: Filter; count: number }): JSX.Ele
     <p class="progress quiet" role="status">
       {isComplete ? "Searched all" : "Searched"} {formatNumber(progress.searched)}
       {!isComplete && data && ` of ${formatNumber(data.queue.events)}`} requests
-      {!isComplete && (
-        <>
-          , back to <Time at={progress.searchedTo} />
-        </>
-      )}
-      : {formatNumber(count)} found
+      {!isComplete && <Time at={progress.searchedTo} before=", back to" />}: {formatNumber(count)} found
     </p>
   );
 }
@@ -195,7 +190,7 @@ function Line({ row }: { row: Row }): JSX.Element {
 }
 
 /** Only what needs attention is colored twice. */
-const isPlain = (status: string): boolean => status === "done" || status === "waiting" || status === "running";
+const isPlain = (status: string): boolean => ["done", "waiting", "running"].includes(status);
 
 /** Making a text of a date is slow, and most rows are of the same second. */
 function clock(at: number): string {

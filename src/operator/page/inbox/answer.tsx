@@ -63,13 +63,7 @@ function keepFocus(event: MouseEvent, isWaiting: boolean): void {
   if (isWaiting && event.target instanceof Element && !event.target.closest("button")) event.preventDefault();
 }
 
-interface WaitingProps {
-  id: string;
-  word: string;
-  at: number;
-  name: string;
-  subject: string;
-}
+type WaitingProps = Pick<AnswerProps, "id" | "subject"> & { word: string; at: number; name: string };
 
 function Waiting({ id, word, at, name, subject }: WaitingProps): JSX.Element {
   const heading = useRef<HTMLHeadingElement>(null);

@@ -71,7 +71,7 @@ function List({ items, current }: { items: readonly InboxItem[]; current: string
         <p class="chips">
           {[...parts.keys()].map((part) => (
             <button key={part} onClick={() => document.getElementById(`part-${part}`)?.scrollIntoView()}>
-              {PART_CHIPS[part] ?? INBOX_PART_NAMES[part]} {count(part)}
+              {INBOX_PART_NAMES[part].split(" by ", 1)} {count(part)}
             </button>
           ))}
         </p>
@@ -95,8 +95,6 @@ function List({ items, current }: { items: readonly InboxItem[]; current: string
     </>
   );
 }
-
-const PART_CHIPS: Partial<Record<InboxPart, string>> = { left: "Left out" };
 
 function Row({ item, isOver, isCurrent }: { item: InboxItem; isOver: boolean; isCurrent: boolean }): JSX.Element {
   const { id, title, subject } = item;

@@ -37,9 +37,7 @@ function Item({ item, isOver, reload }: { item: InboxItem; isOver: boolean; relo
         <Title text={title} />
         <p class="facts">
           {subject !== undefined && <span>{toLine(subject, 300)}</span>}
-          <span>
-            since <Time at={since} />
-          </span>
+          <Time at={since} before="since" />
           {isOver && <b>over</b>}
         </p>
       </header>

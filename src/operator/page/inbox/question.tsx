@@ -41,9 +41,7 @@ function Card({ approval, reload }: CardProps): JSX.Element {
           <span>
             code <code>{code}</code>
           </span>
-          <span>
-            asked <Time at={approval.askedAt} />
-          </span>
+          <Time at={approval.askedAt} before="asked" />
           {state === "open" && until !== undefined && (
             <span>
               denied at <Time at={until} /> if nobody decides
@@ -77,13 +75,7 @@ function Ended({ approval: { decision, by, decidedAt, reason, result } }: { appr
   );
 }
 
-const WORDS: Record<Decision, string> = {
-  approve: "Approved",
-  deny: "Denied",
-  done: "Done",
-  again: "Again",
-  "give-up": "Given up",
-};
+const WORDS = { approve: "Approved", deny: "Denied", done: "Done", again: "Again", "give-up": "Given up" };
 
 function Decide({ approval: { id, kind, question, call: name = "the reply" }, reload }: CardProps): JSX.Element {
   const [reason, setReason] = useState("");

@@ -81,7 +81,7 @@ function MappingTable({ mappings, text, chosen, reload }: MappingTableProps): JS
           return { key, show: <Sender mappings={senders.get(key) ?? []} /> };
         }}
         detailOf={(mapping) => (mapping.id === chosen ? <Details mapping={mapping} reload={reload} /> : undefined)}
-        empty={mappings.length === 0 ? <Empty /> : <p>No mapping has this text.</p>}
+        empty={mappings.length === 0 ? EMPTY : <p>No mapping has this text.</p>}
         columns={[
           ["Order", (mapping) => mappings.indexOf(mapping) + 1, "number"],
           ["Mapping", (mapping) => <MappingLink mapping={mapping} />],
@@ -140,9 +140,7 @@ function Sender({ mappings }: { mappings: readonly MappingView[] }): JSX.Element
           <code>{url}</code> <Copy text={url} label="Copy the URL" />
         </>
       )}
-      <span class="quiet">
-        last event <Time at={lastAt} />
-      </span>
+      {lastAt === undefined ? <span class="quiet">no event</span> : <Time at={lastAt} before="last event" />}
       {failed > 0 && <span class="bad">{formatNumber(Math.round(failed))} failed</span>}
       {refused && refused.count > 0 && (
         <a
@@ -254,17 +252,15 @@ async function pauseOrResume({ id, pausedSince }: MappingView): Promise<void> {
   await notifyOf(call("POST /api/mappings/:id/pause", { id }), () => "It is paused.", "Not paused");
 }
 
-function Empty(): JSX.Element {
-  return (
-    <>
-      <p>
-        No mapping and no preset is configured. The hooks <code>wake</code> and <code>agent</code> need none. To add a
-        preset:
-      </p>
-      <pre>npx hookline presets enable github</pre>
-    </>
-  );
-}
+const EMPTY = (
+  <>
+    <p>
+      No mapping and no preset is configured. The hooks <code>wake</code> and <code>agent</code> need none. To add a
+      preset:
+    </p>
+    <pre>npx hookline presets enable github</pre>
+  </>
+);
 
 function sum(counts: Record<string, number>): number {
   return Object.values(counts).reduce((total, count) => total + count, 0);

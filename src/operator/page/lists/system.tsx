@@ -14,12 +14,8 @@ export function System(): JSX.Element {
       {(data) => (
         <>
           <p class="facts">
-            <span>
-              Hookline {data.version}, started <Time at={data.startedAt} />
-            </span>
-            <span>
-              configuration {data.config.generation}, loaded <Time at={data.config.at} />
-            </span>
+            <Time at={data.startedAt} before={`Hookline ${data.version}, started`} />
+            <Time at={data.config.at} before={`configuration ${data.config.generation}, loaded`} />
           </p>
           <Warnings texts={data.config.warnings} />
           <Tools />
