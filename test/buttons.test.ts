@@ -4,8 +4,10 @@ import { type DiscordServer, startDiscord } from "./support/discord.ts";
 import { waitFor } from "./support/client.ts";
 import { type MattermostServer, startMattermost } from "./support/mattermost.ts";
 import { type ModelServer, startModels } from "./support/models.ts";
-import { DISCORD_KEY, postPress, PRESS_SECRET, type Pressed } from "./support/presses.ts";
-import { type Service, startService } from "./support/service.ts";
+import type { UserConfig } from "../src/core/config/schema/generated.ts";
+import { createPostgresUrl } from "./support/postgres.ts";
+import { DISCORD_KEY, postPress, PRESS_SECRET, type Pressed, sendPress } from "./support/presses.ts";
+import { HOOK_TOKEN, type Service, startService } from "./support/service.ts";
 import { startTelegram, type TelegramEmulator } from "./support/telegram.ts";
 import { startToolServer, type ToolServer } from "./support/tool-server.ts";
 import { type SlackServer, startSlack } from "./support/vendors/slack.ts";
@@ -119,8 +121,13 @@ const PLACES: Record<string, Place> = {
   },
 };
 
+interface ConfigChanges {
+  uses?: { use: string; with: Record<string, unknown> }[];
+  approvals?: object;
+}
+
 /** A reply that was made from a private ticket, to a place that others can see, waits for a person. */
-function toConfig(name: string, more: { uses?: object[] } = {}): object {
+function toConfig(name: string, more: ConfigChanges = {}): UserConfig {
   const place = PLACES[name]!;
   const secret = name === "discord" ? DISCORD_KEY : PRESS_SECRET;
   const from = name === "slack" || name === "mattermost" ? {} : { from: "anyone" };
@@ -145,7 +152,7 @@ function toConfig(name: string, more: { uses?: object[] } = {}): object {
           calls: { show: { description: "One ticket.", get: "/ok/{id}", input: { id: "integer" } } },
         },
       },
-      approvals: { channel: name, to, by: [`${name}:${place.person}`] },
+      approvals: { channel: name, to, by: [`${name}:${place.person}`], ...more.approvals },
     },
     hooks: {
       presets: uses,
@@ -163,7 +170,7 @@ function toConfig(name: string, more: { uses?: object[] } = {}): object {
   };
 }
 
-async function use(name: string, more?: Parameters<typeof toConfig>[1]): Promise<void> {
+async function use(name: string, more?: ConfigChanges): Promise<void> {
   const config = toConfig(name, more);
   if (service) await service.reload(config);
   else service = await startService({ config });
@@ -253,7 +260,10 @@ describe.each(Object.keys(PLACES))("in %s", (name) => {
     // Without a signature, the button is all that proves a press.
     if (name === "mattermost") expect(unknown.status).toBe(401);
     else expect(unknown).toMatchObject({ status: 200, reason: "it is a press of a button that is not known" });
-    if (name !== "mattermost") expect((await press(name, asked, approve, { isForged: true })).status).toBe(401);
+    if (name !== "mattermost") {
+      expect((await press(name, asked, approve, { isForged: true })).status).toBe(401);
+      expect((await press(name, asked, approve, { token: HOOK_TOKEN })).status).toBe(401);
+    }
     expect(await replies(name)).toBe(before);
     expect((await press(name, asked, deny)).reason).toBe(`answered ${asked.code}`);
     expect((await readEdited(name, asked)).text).toContain(`Denied by ${by}`);
@@ -273,6 +283,59 @@ test("a question that was decided elsewhere loses its buttons", async () => {
   const edited = await readEdited("discord", asked);
   expect(edited.buttons).toEqual([]);
   expect(edited.text).toMatch(/Denied by operator, .* not now/);
+});
+
+test("a button is none in another service, also of somebody who may decide", async () => {
+  const uses = [
+    { use: "slack", with: { secret: PRESS_SECRET, deliver: false } },
+    { use: "telegram", with: { secret: PRESS_SECRET, deliver: false, from: "anyone" } },
+  ];
+  await use("slack", { uses, approvals: { by: ["slack:T0ACME/U0ANN", "telegram:222"] } });
+  const asked = await ask("slack");
+  const { value } = asked.buttons[0]!;
+  const elsewhere = await postPress(service, "telegram", { value, person: "222", messageId: `${telegram.chat}:1` });
+  expect(elsewhere.reason).toMatch(/^it is a press (?:that does not count|of a button that is not known)/);
+  expect((await readApproval(asked)).state).toBe("open");
+});
+
+test("without people in by, a question has no buttons", async () => {
+  await use("discord", { approvals: { by: [] } });
+  expect((await ask("discord")).buttons).toEqual([]);
+});
+
+async function readApproval({ eventId }: Asked): Promise<Json> {
+  const { approvals } = await service.api("/api/approvals?limit=100");
+  return approvals.find((one: Json) => one.eventId === eventId);
+}
+
+/** A thousand where there is time. */
+const PRESSES = process.env["CASES"] === undefined ? 60 : 1000;
+
+test("many presses at once on two nodes are one decision", async () => {
+  const before = await replies("slack");
+  const store = { url: await createPostgresUrl(), commitTimeout: "60s" } as const;
+  const config = { ...toConfig("slack"), store };
+  const nodes = [await startService({ config }), await startService({ config })];
+  const single = service;
+  service = nodes[0]!;
+  try {
+    const asked = await ask("slack");
+    const [approve = "", deny = ""] = asked.buttons.map(({ value }) => value);
+    const about = { person: PLACES["slack"]!.person, messageId: asked.id };
+    const presses = Array.from({ length: PRESSES }, async (_, at) => {
+      const response = await sendPress(nodes[at % 2]!, "slack", { ...about, value: at % 3 === 0 ? deny : approve });
+      await response.body?.cancel();
+      return response.status;
+    });
+    expect(new Set(await Promise.all(presses)).difference(new Set([200, 503]))).toEqual(new Set());
+    await service.settled(asked.eventId);
+    const { state } = await readApproval(asked);
+    expect(["approved", "denied"]).toContain(state);
+    expect((await replies("slack")) - before).toBe(state === "approved" ? 1 : 0);
+  } finally {
+    await Promise.all(nodes.map((node) => node.close()));
+    service = single;
+  }
 });
 
 test("what does not fit into a message has neither buttons nor typed answers", async () => {
