@@ -1,4 +1,7 @@
-/** A turn with calls as a program makes it without this service: a bearer check, JSON.parse, a loop of the AI SDK, an answer. */
+/**
+ * A turn as a program makes it without this service: a bearer check, JSON.parse, `generateText` of the AI SDK, with CALLS its
+ * loop with a tool, an answer.
+ */
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { json } from "node:stream/consumers";
@@ -24,7 +27,11 @@ const server = createServer(async (request, response) => {
     return;
   }
   const { id, title } = (await json(request)) as { id: number; title: string };
-  await generateText({ model, prompt: title, tools: { show }, stopWhen: isStepCount(20) });
+  await generateText({
+    model,
+    prompt: title,
+    ...(process.env.CALLS && { tools: { show }, stopWhen: isStepCount(20) }),
+  });
   response.setHeader("content-type", "application/json").end(JSON.stringify({ ok: true, id }));
 });
 server.listen(0, "127.0.0.1", () => {

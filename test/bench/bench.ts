@@ -2,8 +2,9 @@
  * `npm run bench`: what a request costs, and what a start and the memory are, in one run with one load generator: this
  * service, a bare node:http server that parses JSON (the floor), and other programs where they are installed.
  * CPU and memory are summed over all processes of a server. `--update` writes the tables into docs/reference/benchmarks.md
- * and the figures to baseline.json, `--check` compares with that and exits 1 if one is worse. `--fairness` also measures
- * honest requests beside hostile ones, `--postgres` the journal in PostgreSQL, `--workspaces` Git for a repository of 10,000 files. BENCH_SECONDS and BENCH_ROUNDS: of each measurement.
+ * and the figures to baseline.json, `--check` compares with that and exits 1 if one is worse. `--only turn` measures the rows
+ * with that word. `--fairness` also measures honest requests beside hostile ones, `--postgres` the journal in PostgreSQL,
+ * `--workspaces` Git for a repository of 10,000 files. BENCH_SECONDS and BENCH_ROUNDS: of each measurement.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -12,7 +13,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { bodyOf, journalBytes, pendingRuns } from "./contestants.ts";
 import { measureFairness } from "./fairness.ts";
-import { type Cell, FLOOR, type Group, groups, US } from "./groups.ts";
+import { type Cell, FLOOR, FLOORS, type Group, groups, US } from "./groups.ts";
 import { load, LOAD_GENERATOR, loadByNode, type LoadResult } from "./load.ts";
 import { measureNpmTransforms } from "./npm-transforms.ts";
 import { measurePostgres, printPostgres } from "./postgres.ts";
@@ -34,10 +35,16 @@ const SECONDS = Number(process.env.BENCH_SECONDS ?? 3);
 const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 3);
 
 const { values: flags } = parseArgs({
-  options: Object.fromEntries(
-    ["check", "update", "fairness", "postgres", "workspaces"].map((name) => [name, { type: "boolean" }]),
-  ),
+  options: {
+    only: { type: "string" },
+    check: { type: "boolean" },
+    update: { type: "boolean" },
+    fairness: { type: "boolean" },
+    postgres: { type: "boolean" },
+    workspaces: { type: "boolean" },
+  },
 });
+const { only } = flags;
 
 /** Medians over the rounds come of these: by row and contestant. */
 const samples = new Map<string, Map<string, Sample[]>>();
@@ -49,7 +56,7 @@ const COMPILE = { connections: 64, seconds: 4 };
 const floor = new Map<string, number>();
 
 for (let round = 0; round < ROUNDS; round += 1) {
-  for (const group of groups) {
+  for (const group of groups.filter(isWanted)) {
     await measureGroup(group).catch((error: unknown) => {
       // The other figures are worth having.
       console.error(`${group.who}, ${group.start2xx ?? group.cells[0]?.row}: ${String(error)}`);
@@ -57,31 +64,40 @@ for (let round = 0; round < ROUNDS; round += 1) {
     });
   }
 }
-record("save to live, ms", US, { value: await measureSaveToLive() });
-record("a published hook with 100 subscribers, × without", US, { value: await measureSubscriptions() });
-const npm = await measureNpmTransforms();
-record("compiling 30 transforms with zod and date-fns, × esbuild", US, { value: npm.compileRatio });
-record("checking them, s", US, { value: npm.checkSeconds });
-record("CPU until the first of them answers, s", US, { value: npm.startCpuSeconds });
-record("CPU of saving one of them, without the sandbox, ms", US, { value: npm.saveCpuMs });
-record("saving one of them to live, ms", US, { value: npm.saveMs });
-record("saving a library of five of them to live, ms", US, { value: npm.sharedSaveMs });
-record("with them, without the child processes, MB", US, { value: npm.residentMb });
+if (only === undefined) await measureOthers();
 
 const table = toRows(samples);
 printTables(table);
 console.log(describeRun());
-if (flags["update"]) {
+if (flags.update) {
   writeBaseline(table);
   writePage(table, describeRun());
 }
-if (flags["check"]) compareWithBaseline(table);
-if (flags["fairness"]) console.table(await measureFairness());
-if (flags["workspaces"]) printWorkspaces(await measureWorkspaces());
-if (flags["postgres"]) {
+if (flags.check) compareWithBaseline(table);
+if (flags.fairness) console.table(await measureFairness());
+if (flags.workspaces) printWorkspaces(await measureWorkspaces());
+if (flags.postgres) {
   const report = await measurePostgres();
   printPostgres(report);
-  if (flags["update"]) writePostgres(report);
+  if (flags.update) writePostgres(report);
+}
+
+/** With a part of a row's name, only the floors and the groups of such rows are measured. */
+function isWanted({ who, cells }: Group): boolean {
+  return only === undefined || who === FLOOR || cells.some(({ row }) => row.includes(only));
+}
+
+async function measureOthers(): Promise<void> {
+  record("save to live, ms", US, { value: await measureSaveToLive() });
+  record("a published hook with 100 subscribers, × without", US, { value: await measureSubscriptions() });
+  const npm = await measureNpmTransforms();
+  record("compiling 30 transforms with zod and date-fns, × esbuild", US, { value: npm.compileRatio });
+  record("checking them, s", US, { value: npm.checkSeconds });
+  record("CPU until the first of them answers, s", US, { value: npm.startCpuSeconds });
+  record("CPU of saving one of them, without the sandbox, ms", US, { value: npm.saveCpuMs });
+  record("saving one of them to live, ms", US, { value: npm.saveMs });
+  record("saving a library of five of them to live, ms", US, { value: npm.sharedSaveMs });
+  record("with them, without the child processes, MB", US, { value: npm.residentMb });
 }
 
 async function measureGroup({ who, start, cells, memory, start2xx }: Group): Promise<void> {
@@ -108,7 +124,7 @@ async function measureGroup({ who, start, cells, memory, start2xx }: Group): Pro
 }
 
 function floorKey({ connections = 16, bytes = 1000, drain, turn }: Cell): string {
-  return `${connections} connections, ${bytes} bytes${drain ? ", Node client" : ""}${turn ? ` (${turn === "calls" ? "makes three calls" : "asks a model"})` : ""}`;
+  return `${connections} connections, ${bytes} bytes${drain ? ", Node client" : ""}${turn ? ` (${FLOORS[turn]})` : ""}`;
 }
 
 async function measureCell(

@@ -6,6 +6,7 @@ import { findFreePort } from "../system/find-free-port.ts";
 import { OPENCLAW_VERSION, startOpenClaw } from "../peers/openclaw-gateway.ts";
 import { findInstalled } from "../peers/support.ts";
 import { startModel } from "./model.ts";
+import { installPackages } from "./npm-transforms.ts";
 import { type BenchServer, firstSuccess, startServer, untilIdle } from "./server.ts";
 
 const root = path.join(import.meta.dirname, "../..");
@@ -42,11 +43,21 @@ export const ONE_SESSION = { ...AGENT, sessionKey: "hook:one" };
 export const TRANSFORM = { action: "wake", wakeMode: "next-heartbeat", transform: { module: "bench.ts" } };
 const CODE = "export default ({ payload }) => ({ text: `${payload.repository.full_name}: ${payload.title}` });\n";
 
-/** Prints its address, as the minimal webhook service. */
-export function startFloor(model = "", program = "floor.ts"): Promise<BenchServer> {
+/** The minimal webhook service. */
+export function startFloor(): Promise<BenchServer> {
+  return startProgram("floor.ts", {});
+}
+
+/** Commits each request to a file, alone. */
+export function startStoringFloor(folder: string): Promise<BenchServer> {
+  return startProgram("floor.ts", { STORE: path.join(folder, "floor.db") });
+}
+
+/** A file of this folder that prints its address. */
+function startProgram(program: string, env: Record<string, string>): Promise<BenchServer> {
   return startServer({
     command: [process.execPath, path.join(import.meta.dirname, program)],
-    env: { TOKEN, MODEL: model },
+    env: { TOKEN, ...env },
     hookPath: "/hooks/bench",
     headers: BEARER,
     payload: BODY_1KB,
@@ -59,14 +70,14 @@ export function startHookline(folder: string, mapping: object): Promise<BenchSer
   return serve(folder, [{ match: { path: "bench" }, ...mapping }], "auth" in mapping ? sign(BODY_1KB) : BEARER);
 }
 
-/** The floor, which asks a model before it answers. */
-export function startAskingFloor(): Promise<BenchServer> {
-  return besideModel((model) => startFloor(model));
+/** The AI SDK alone, which records nothing. */
+export function startBareTurn(): Promise<BenchServer> {
+  return besideModel((model) => startProgram("bare-loop.ts", { MODEL: model }));
 }
 
-/** A loop of the AI SDK with three calls, which records nothing. */
+/** The same with a loop of three calls. */
 export function startBareLoop(): Promise<BenchServer> {
-  return besideModel((model) => startFloor(model, "bare-loop.ts"));
+  return besideModel((model) => startProgram("bare-loop.ts", { MODEL: model, CALLS: "3" }));
 }
 
 /** The built program, whose agent is a model behind HTTP. At `/hooks/calls` it makes three calls. */
@@ -95,6 +106,23 @@ async function besideModel(start: (baseUrl: string) => Promise<BenchServer>): Pr
     },
   };
 }
+
+/** The built program with transforms that import packages, each at its name. */
+export function startPackages(folder: string): Promise<BenchServer> {
+  installPackages(folder);
+  const mappings = Object.entries(WITH_PACKAGES).map(([name, code]) => {
+    writeFileSync(path.join(folder, `${name}.ts`), code);
+    return { match: { path: name }, ...TRANSFORM, transform: { module: `${name}.ts` } };
+  });
+  return serve(folder, mappings, BEARER, { hook: "mini" });
+}
+
+const PARSED = "export default ({ payload }) => ({ text: Payload.parse(payload).title });";
+const WITH_PACKAGES = {
+  mini: `import * as z from "zod/mini";\nconst Payload = z.object({ title: z.string() });\n${PARSED}\n`,
+  star: `import * as z from "zod";\nconst Payload = z.object({ title: z.string() });\n${PARSED}\n`,
+  dates: 'import { formatISO } from "date-fns";\nexport default () => ({ text: formatISO(0) });\n',
+};
 
 /** The built program with as many transforms, the first at `/hooks/bench`. */
 export function startModules(folder: string, count: number): Promise<BenchServer> {

@@ -1,19 +1,17 @@
-/** The minimal webhook service: a bearer check, the body, JSON.parse, with MODEL a question to that model, an answer. */
+/** The minimal webhook service: a bearer check, the body, JSON.parse, with STORE a synced commit to that file, an answer. */
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import { DatabaseSync } from "node:sqlite";
 
 const expected = `Bearer ${process.env.TOKEN}`;
 
-const model = process.env.MODEL;
+const store = process.env.STORE ? openStore(process.env.STORE) : undefined;
 
-async function ask(url: string, content: string): Promise<string> {
-  const response = await fetch(`${url}/chat/completions`, {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify({ model: "double", messages: [{ role: "user", content }] }),
-  });
-  const { choices } = (await response.json()) as { choices: { message: { content: string } }[] };
-  return choices[0]?.message.content ?? "";
+function openStore(file: string): (text: string) => void {
+  const database = new DatabaseSync(file);
+  database.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; CREATE TABLE turns (text TEXT)");
+  const insert = database.prepare("INSERT INTO turns (text) VALUES (?)");
+  return (text) => void insert.run(text);
 }
 
 const server = createServer((request, response) => {
@@ -23,9 +21,9 @@ const server = createServer((request, response) => {
   }
   const chunks: Buffer[] = [];
   request.on("data", (chunk) => chunks.push(chunk));
-  request.on("end", async () => {
+  request.on("end", () => {
     const { id, title } = JSON.parse(Buffer.concat(chunks).toString());
-    if (model) await ask(model, title);
+    store?.(title);
     response.setHeader("content-type", "application/json").end(JSON.stringify({ ok: true, id }));
   });
 });

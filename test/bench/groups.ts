@@ -5,11 +5,13 @@ import {
   sign,
   SIGNED,
   startAgent,
-  startAskingFloor,
   startBareLoop,
+  startBareTurn,
   startFloor,
   startHookline,
   startModules,
+  startPackages,
+  startStoringFloor,
   TRANSFORM,
   WAKE,
 } from "./contestants.ts";
@@ -17,6 +19,8 @@ import type { BenchServer } from "./server.ts";
 
 export const US = "hookline";
 export const FLOOR = "floor";
+/** What the floor does besides an answer. */
+export const FLOORS = { answer: "asks a model", calls: "makes three calls", commit: "commits each" };
 const BURST = 2000;
 
 export interface Cell {
@@ -32,8 +36,8 @@ export interface Cell {
   drain?: true;
   /** As many requests, instead of a time. */
   requests?: number;
-  /** Compared with the floor that asks a model too, or with a bare loop of the AI SDK that makes the same calls. */
-  turn?: "answer" | "calls";
+  /** Compared with the AI SDK alone, with its loop that makes the same calls, or with the floor that commits each request. */
+  turn?: keyof typeof FLOORS;
 }
 
 const SIZES: Cell[] = [
@@ -68,8 +72,9 @@ export const groups: Group[] = [
     start2xx: "first 2xx",
     memory: "under load, 1 KB",
   },
-  { who: FLOOR, start: startAskingFloor, cells: [{ row: "asks a model", drain: true, turn: "answer" }] },
-  { who: FLOOR, start: startBareLoop, cells: [{ row: "makes three calls", drain: true, turn: "calls" }] },
+  { who: FLOOR, start: startBareTurn, cells: [{ row: FLOORS.answer, drain: true, turn: "answer" }] },
+  { who: FLOOR, start: startBareLoop, cells: [{ row: FLOORS.calls, drain: true, turn: "calls" }] },
+  { who: FLOOR, start: startStoringFloor, cells: [{ row: FLOORS.commit, drain: true, turn: "commit" }] },
   {
     who: US,
     start: (folder) => startHookline(folder, WAKE),
@@ -113,9 +118,18 @@ export const groups: Group[] = [
   },
   {
     who: US,
+    start: startPackages,
+    cells: [
+      { row: "transform with zod/mini, 1 KB, 16 connections", hook: "mini" },
+      { row: "transform with import * as z, 1 KB, 16 connections", hook: "star" },
+      { row: "transform with date-fns, 1 KB, 16 connections", hook: "dates" },
+    ],
+  },
+  {
+    who: US,
     start: startAgent,
     cells: [
-      { row: "agent turn with a model over HTTP, executed, 1 KB, 16 connections", drain: true, turn: "answer" },
+      { row: "agent turn, executed, 16 connections, beside the AI SDK alone", drain: true, turn: "answer" },
       {
         row: "the same with three recorded calls, beside a bare loop of the AI SDK",
         hook: "calls",
@@ -127,7 +141,14 @@ export const groups: Group[] = [
   {
     who: US,
     start: (folder) => startHookline(folder, ONE_SESSION),
-    cells: [{ row: `a burst of ${BURST} turns in one session, executed`, drain: true, requests: BURST }],
+    cells: [
+      {
+        row: `a burst of ${BURST} turns in one session, executed, beside a commit each`,
+        drain: true,
+        turn: "commit",
+        requests: BURST,
+      },
+    ],
   },
   ...findPeers().map(({ who, start }) => ({
     who,

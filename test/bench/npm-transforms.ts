@@ -56,10 +56,7 @@ export async function measureNpmTransforms(): Promise<NpmTransforms> {
 async function withProject<Result>(use: (folder: string) => Promise<Result>): Promise<Result> {
   const folder = realpathSync(mkdtempSync(path.join(tmpdir(), "hookline-npm-")));
   try {
-    for (const manifest of [import.meta.resolve("zod/package.json"), import.meta.resolve("date-fns/package.json")]) {
-      const from = path.dirname(fileURLToPath(manifest));
-      cpSync(from, path.join(folder, "node_modules", path.basename(from)), { recursive: true });
-    }
+    installPackages(folder);
     mkdirSync(path.join(folder, "transforms"));
     writeShared(folder, 0);
     for (let index = 0; index < TRANSFORMS; index++) writeTransform(folder, index, 0);
@@ -74,6 +71,14 @@ async function withProject<Result>(use: (folder: string) => Promise<Result>): Pr
     return await use(folder);
   } finally {
     rmSync(folder, { recursive: true });
+  }
+}
+
+/** As files: what is linked would be another place. */
+export function installPackages(folder: string): void {
+  for (const manifest of [import.meta.resolve("zod/package.json"), import.meta.resolve("date-fns/package.json")]) {
+    const from = path.dirname(fileURLToPath(manifest));
+    cpSync(from, path.join(folder, "node_modules", path.basename(from)), { recursive: true });
   }
 }
 
