@@ -23,6 +23,7 @@ import { startModels } from "./support/models.ts";
 import { startProcess } from "./support/process.ts";
 import { GATEWAY_TOKEN, HOOK_TOKEN, openService, type Service, startService, withTokens } from "./support/service.ts";
 import { createVerifier } from "./support/signatures.ts";
+import { toObject } from "../src/core/shared/json.ts";
 
 const cleanUp: (() => unknown)[] = [];
 afterEach(async () => {
@@ -245,7 +246,7 @@ async function open(
 
 /** The `auth` block of its preset. */
 function readAuth(name: string): Record<string, unknown> & { scheme: string } {
-  const { scheme, ...options } = readPreset(name, "preset.json")["common"]?.["auth"] as Record<string, unknown>;
+  const { scheme, ...options } = toObject(readPreset(name, "preset.json")["common"]?.["auth"]);
   return { ...options, scheme: String(scheme), secret: SECRET };
 }
 

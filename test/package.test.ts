@@ -328,7 +328,7 @@ test("with what npm installs beside it, it has at most 12 packages and 70 MB", (
     ...places.map((place) => path.join(root, place)),
     ...["dist", "docs", "presets", "schemas"].map((name) => path.join(installed, name)),
   ];
-  for (const entry of folders.flatMap((folder) => readdirSync(folder, { recursive: true, withFileTypes: true }))) {
+  for (const entry of folders.flatMap((place) => readdirSync(place, { recursive: true, withFileTypes: true }))) {
     const { ino, size } = statSync(path.join(entry.parentPath, entry.name));
     if (entry.isFile()) sizes.set(ino, size);
   }

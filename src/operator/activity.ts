@@ -75,7 +75,7 @@ export function createActivityLog(
     read(period) {
       const known = reads.get(period);
       const waitMs = known ? known.at + READ_AFTER_MS - performance.now() : 0;
-      // It has not begun.
+      // The wait has not begun.
       if (known && waitMs > READ_AFTER_MS) return known.view;
       const view = waitMs > 0 ? sleep(waitMs).then(() => read(period)) : read(period);
       reads.set(period, { at: performance.now() + Math.max(0, waitMs), view });

@@ -51,7 +51,7 @@ export const acme = defineVendor({
             async find(to, mark, call) {
               const { items = [] } = await call("GET", `/tasks/${to}/comments`);
               const found = items.find(({ text }) => typeof text === "string" && text.includes(mark));
-              return found && `${found.id}`;
+              return found && String(found.id);
             },
           },
           openAcme(options),
@@ -70,7 +70,7 @@ export const acme = defineVendor({
         return items;
       };
       return {
-        find: async (url) => (await list()).filter((hook) => hook.url === url).map(({ id }) => `${id}`),
+        find: async (url) => (await list()).filter((hook) => hook.url === url).map(({ id }) => String(id)),
         async create({ url, secret, events }) {
           const { id } = (await (await open(signal))("POST", "/webhooks", { url, secret, events })).body;
           if (typeof id !== "number") throw new DriverError("Acme gave no id.", { retryable: true });
@@ -87,7 +87,7 @@ export const acme = defineVendor({
           )("DELETE", `/webhooks/${id}`, undefined, [404]);
         },
         async health(id) {
-          const hook = (await list()).find((one) => `${one.id}` === id);
+          const hook = (await list()).find((one) => String(one.id) === id);
           return { isEnabled: hook?.isActive === true, notes: [] };
         },
       };
