@@ -565,7 +565,7 @@ test("Slack has a link that creates the app; others have their page", async () =
       event_subscriptions: { request_url: `${PUBLIC_URL}/hooks/slack` },
       interactivity: { is_enabled: true, request_url: `${PUBLIC_URL}/hooks/slack` },
     },
-    oauth_config: { scopes: { bot: expect.arrayContaining(["im:history"]) } },
+    oauth_config: { scopes: { bot: expect.arrayContaining(["im:history", "files:read"]) } },
   });
   expect((await enable("sentry")).stdout).toContain("webhooks presets show sentry");
   await startWebhooks(folder, ["presets", "enable", "slack", "--generate", "--yes"]).ended;

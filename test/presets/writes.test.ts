@@ -54,8 +54,8 @@ const GITLAB_MERGE_REQUEST = closed(
 
 /** The requests of presets as each vendor takes them: by the request line of its description. */
 const ROUTES: Record<string, Route> = {
-  // https://github.com/github/rest-api-description: issues/add-labels, remove-label, add-assignees, update; pulls/request-reviewers;
-  // actions/re-run-workflow-failed-jobs
+  // https://github.com/octokit/plugin-rest-endpoint-methods.js/tree/main/docs: issues/addLabels, issues/removeLabel,
+  // issues/addAssignees, issues/update, pulls/requestReviewers, actions/reRunWorkflowFailedJobs
   "POST /repos/{owner}/{repo}/issues/{n}/labels": { body: closed({ labels: LIST }), answer: [] },
   "DELETE /repos/{owner}/{repo}/issues/{n}/labels/{name}": { answer: [] },
   "POST /repos/{owner}/{repo}/issues/{n}/assignees": { body: closed({ assignees: LIST }), status: 201 },
@@ -65,8 +65,7 @@ const ROUTES: Record<string, Route> = {
     status: 201,
   },
   "POST /repos/{owner}/{repo}/actions/runs/{n}/rerun-failed-jobs": { status: 201 },
-  // https://docs.gitlab.com/api/issues/#update-an-issue, /api/merge_requests/#update-a-merge-request,
-  // /api/project_members/#list-all-members-of-a-project-including-inherited-and-invited-members, /api/pipelines/#retry-jobs-in-a-pipeline
+  // https://github.com/gitlabhq/gitlabhq/tree/master/doc/api: issues.md, merge_requests.md, members.md, pipelines.md
   "PUT /api/v4/projects/{id}/issues/{n}": { body: GITLAB_ISSUE },
   "PUT /api/v4/projects/{id}/merge_requests/{n}": { body: GITLAB_MERGE_REQUEST },
   "GET /api/v4/projects/{id}/members/all": {
@@ -76,8 +75,8 @@ const ROUTES: Record<string, Route> = {
     ],
   },
   "POST /api/v4/projects/{id}/pipelines/{n}/retry": { status: 201 },
-  // https://github.com/go-gitea/gitea/blob/main/templates/swagger/v1-swagger.generated.json: IssueLabelsOption, EditIssueOption,
-  // PullReviewRequestOptions, rerunFailedWorkflowRun
+  // https://github.com/go-gitea/gitea: IssueLabelsOption, EditIssueOption and PullReviewRequestOptions of modules/structs,
+  // issue_label.go and action.go of routers/api/v1/repo
   "POST /api/v1/repos/{owner}/{repo}/issues/{n}/labels": { body: closed({ labels: LIST }), answer: [] },
   "GET /api/v1/repos/{owner}/{repo}/issues/{n}/labels": { answer: [{ id: 31, name: "Bug", color: "f00" }] },
   "DELETE /api/v1/repos/{owner}/{repo}/issues/{n}/labels/{n}": { status: 204 },
@@ -91,8 +90,7 @@ const ROUTES: Record<string, Route> = {
     answer: [],
   },
   "POST /api/v1/repos/{owner}/{repo}/actions/runs/{n}/rerun-failed-jobs": { status: 201 },
-  // https://developer.atlassian.com/cloud/jira/platform/swagger-v3.v3.json: editIssue, assignIssue, doTransition, getTransitions,
-  // findAssignableUsers
+  // https://github.com/MrRefactoring/jira.js/tree/master/src/version3: issues.ts and userSearch.ts, made from Atlassian's description
   "PUT /rest/api/3/issue/{n}": {
     body: closed(
       {

@@ -21,7 +21,7 @@ export function toAppLink(url: string, events: readonly string[]): string {
       app_home: { messages_tab_enabled: true, messages_tab_read_only_enabled: false },
       bot_user: { display_name: "Hookline", always_online: true },
     },
-    oauth_config: { scopes: { bot: ["chat:write", "reactions:write", ...read] } },
+    oauth_config: { scopes: { bot: ["chat:write", "reactions:write", "files:read", ...read] } },
     settings: {
       event_subscriptions: { request_url: url, bot_events: known },
       interactivity: { is_enabled: true, request_url: url },

@@ -14,7 +14,16 @@ import { checkGrants } from "./call-grants.ts";
 import { checkPublish } from "./mcp.ts";
 import { checkSchedule } from "./schedules.ts";
 import { checkWorkspace } from "./workspaces.ts";
-import { checkChannel, error, type Finding, findUnused, listAccounts, staticText, warning } from "./finding.ts";
+import {
+  checkChannel,
+  describeMissingChannel,
+  error,
+  type Finding,
+  findUnused,
+  listAccounts,
+  staticText,
+  warning,
+} from "./finding.ts";
 
 /** Every mapping can be reached, can make an action, has a unique id, and names channels and models that may be used. */
 export function checkMappings(config: ResolvedConfig, drivers: Drivers): Finding[] {
@@ -32,6 +41,7 @@ export function checkMappings(config: ResolvedConfig, drivers: Drivers): Finding
       ...checkSessionKey(source, hooks),
       ...listReplies(source.mapping, source.key).flatMap((reply) => checkReply(reply, source, config)),
       ...checkPlace(source),
+      ...checkFiles(source, config),
       ...checkReview(source),
       ...checkRecipient(source, config),
       ...checkModel(source, config.agents),
@@ -192,6 +202,20 @@ function checkReply(reply: Reply, { mapping, key }: MappingSource, config: Resol
 function checkPlace({ mapping: { place, source }, key }: MappingSource): Finding[] {
   if (place === undefined || source) return [];
   return [error(`${key}.place`, "Without source, nothing says where an event is. Add source, or remove place.")];
+}
+
+/** Files that are neither on public hosts nor in the event itself are read with the credential of the source's channel. */
+function checkFiles({ mapping, key }: MappingSource, config: ResolvedConfig): Finding[] {
+  const { files, attachments = [], source } = mapping;
+  const ofChannel = attachments.filter(({ hosts, content }) => hosts === undefined && content === undefined);
+  if (!files || ofChannel.length === 0) return [];
+  const at = `${key}.files`;
+  if (!source)
+    return [warning(at, "No file can be read: set hosts in attachments, or a source whose channel has them.")];
+  const written = staticText(source.channel);
+  const name = written && toChannelName(written);
+  if (name === undefined || Object.hasOwn(config.channels, name)) return [];
+  return [warning(at, `The files cannot be read. ${describeMissingChannel(name, config)}`)];
 }
 
 /** A review goes to the place of the event, and is about the commit that the event names. */

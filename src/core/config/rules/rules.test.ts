@@ -495,6 +495,23 @@ describe("mappings", () => {
     expect(await warnings({ ...mapping, deliver: false }, {})).toEqual([]);
   });
 
+  test("files that nothing can read are warned of", async () => {
+    const files: MappingInput = { files: true, attachments: [{ each: "files", id: "{{item.id}}" }] };
+    const source = { channel: "slack", to: "{{channel}}" };
+    const warnings = async (input: MappingInput, channels = {}) =>
+      (await findProblems({ ...agentMapping({ ...files, deliver: false, ...input }), channels })).warnings;
+    const missing =
+      'hooks.mappings[0].files: The files cannot be read. The channel "slack" is not configured: add a channels.slack block.';
+    expect(await warnings({ source })).toEqual([missing]);
+    expect(await warnings({ source }, { slack: { token: "t" } })).toEqual([]);
+    expect(await warnings({ source, files: false })).toEqual([]);
+    expect(await warnings({})).toEqual([
+      "hooks.mappings[0].files: No file can be read: set hosts in attachments, or a source whose channel has them.",
+    ]);
+    expect(await warnings({ attachments: [{ url: "{{url}}", hosts: ["files.example.com"] }] })).toEqual([]);
+    expect(await warnings({ attachments: [{ each: "files", content: "content" }] })).toEqual([]);
+  });
+
   test("ids are given once, the default ones among them", async () => {
     const mapping = { messageTemplate: "x" };
     expect(await errors(withMapping({ ...mapping, id: "a" }, { ...mapping, id: "a" }))).toEqual([
