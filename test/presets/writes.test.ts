@@ -144,6 +144,52 @@ const ROUTES: Record<string, Route> = {
     status: 201,
     answer: { note: { id: "PNOTE01" } },
   },
+  // https://developer.zendesk.com/api-reference/ticketing: tickets/tickets, tickets/ticket_comments, ticket-management/tags (PUT adds)
+  "PUT /api/v2/tickets/{n}": {
+    body: closed({
+      ticket: closed(
+        {
+          assignee_email: TEXT,
+          status: { enum: ["new", "open", "pending", "hold", "solved", "closed"] },
+          comment: closed({ html_body: TEXT, public: { type: "boolean" } }),
+        },
+        [],
+      ),
+    }),
+    answer: { audit: { events: [{ id: 991, type: "Comment" }] } },
+  },
+  "GET /api/v2/tickets/{n}/comments": { answer: { comments: [] } },
+  "PUT /api/v2/tickets/{n}/tags": { body: closed({ tags: LIST }), answer: { tags: [] } },
+  // https://github.com/chatwoot/chatwoot: swagger/paths/application; its description has no call that adds labels and keeps the
+  // others, but app/controllers/api/v1/accounts/bulk_actions_controller.rb
+  "GET /api/v1/accounts/{n}/conversations/{n}/messages": { answer: { payload: [] } },
+  "POST /api/v1/accounts/{n}/conversations/{n}/messages": {
+    body: closed({ content: TEXT, message_type: { enum: ["outgoing"] }, private: { type: "boolean" } }),
+    answer: { id: 77 },
+  },
+  "GET /api/v1/accounts/{n}/agents": {
+    answer: [{ id: 9, name: "Bob Ray", email: "bob@acme.com", available_name: "Bob" }],
+  },
+  "POST /api/v1/accounts/{n}/conversations/{n}/assignments": { body: closed({ assignee_id: { type: "integer" } }) },
+  "GET /api/v1/accounts/{n}/labels": {
+    answer: {
+      payload: [
+        { id: 1, title: "billing" },
+        { id: 2, title: "vip" },
+      ],
+    },
+  },
+  "POST /api/v1/accounts/{n}/bulk_actions": {
+    body: closed({
+      type: { const: "Conversation" },
+      ids: LIST,
+      labels: closed({ add: LIST }),
+    }),
+  },
+  "POST /api/v1/accounts/{n}/conversations/{n}/toggle_status": {
+    body: closed({ status: { enum: ["open", "resolved", "pending", "snoozed"] } }),
+    answer: { payload: { success: true } },
+  },
   // https://github.com/slackapi/slack-api-specs: reactions.add, chat.postMessage
   "POST /slack/reactions.add": {
     body: closed({ channel: TEXT, name: TEXT, timestamp: TEXT }),
@@ -258,6 +304,12 @@ function grantAll(preset: string, mode: "ask" | "allow"): Record<string, object>
   );
 }
 
+/** Customers, because each call of a turn that anyone may start asks a person. */
+const FROM: Record<string, string> = { zendesk: "zendesk:8447388090494", chatwoot: "chatwoot:100" };
+
+/** Private texts that are read first. */
+const READING: Record<string, string> = { pagerduty: "notes", zendesk: "comments", chatwoot: "messages" };
+
 function toConfig(): UserConfig {
   const usual = { events: ["*"], deliver: false, wakeMode: "next-heartbeat" };
   const optionsOf = (preset: string): object => ({
@@ -265,6 +317,7 @@ function toConfig(): UserConfig {
       Object.entries(usual).filter(([name]) => name !== "events" || readPreset(preset).preset.events !== undefined),
     ),
     ...(preset === "slack" && { mention: false }),
+    ...(FROM[preset] !== undefined && { from: FROM[preset] }),
   });
   return {
     agents: {
@@ -280,15 +333,27 @@ function toConfig(): UserConfig {
       sentry: { token: "t", organization: "acme", baseUrl },
       pagerduty: { token: "t", from: "a@example.com", baseUrl },
       slack: { token: "t", baseUrl: `${baseUrl}/slack` },
+      zendesk: { token: "t", baseUrl },
+      chatwoot: { token: "t", baseUrl },
     },
     hooks: {
       presets: WRITING.flatMap((use) => [
         { use, with: { ...optionsOf(use), grants: grantAll(use, "allow") } },
         { use, with: { ...optionsOf(use), path: `${use}-asking`, grants: grantAll(use, "ask") } },
         { use, with: { ...optionsOf(use), path: `${use}-bare` } },
-        ...(use === "pagerduty"
-          ? [{ use, with: { ...optionsOf(use), path: "reading", context: ["notes"], grants: grantAll(use, "allow") } }]
-          : []),
+        ...(READING[use] === undefined
+          ? []
+          : [
+              {
+                use,
+                with: {
+                  ...optionsOf(use),
+                  path: `${use}-reading`,
+                  context: [READING[use]],
+                  grants: grantAll(use, "allow"),
+                },
+              },
+            ]),
         ...(takesPlace(readPreset(use).preset)
           ? [
               {
@@ -380,6 +445,14 @@ const pagerduty = {
   line: "PUT /incidents/Q1CHECKOUT",
 };
 const slack = { preset: "slack", authorization: BEARER, sample: "mention" };
+const zendesk = {
+  preset: "zendesk",
+  authorization: BEARER,
+  sample: "comment-added",
+  line: "PUT /api/v2/tickets/5158",
+};
+const CONVERSATION = "/api/v1/accounts/3/conversations/42";
+const chatwoot = { preset: "chatwoot", authorization: { api_access_token: "t" }, sample: "message" };
 
 const UPDATE =
   "mutation ($id: String!, $input: IssueUpdateInput!) { done: issueUpdate(id: $id, input: $input) { success } }";
@@ -597,6 +670,54 @@ const CASES: Case[] = [
     line: "POST /slack/chat.postMessage",
     body: expect.objectContaining({ channel: "C0SHOP001", text: expect.stringContaining("&lt;!channel&gt;") }),
   },
+  ...([true, false] as const).map((isPublic) => ({
+    ...zendesk,
+    write: isPublic ? "answer" : "note",
+    args: { text: "**Looking**." },
+    found: "GET /api/v2/tickets/5158/comments?sort=-created_at&page[size]=100",
+    body: { ticket: { comment: { html_body: expect.stringContaining("Looking"), public: isPublic } } },
+  })),
+  {
+    ...zendesk,
+    write: "assign",
+    args: { assignee: "bob@acme.com" },
+    body: { ticket: { assignee_email: "bob@acme.com" } },
+  },
+  {
+    ...zendesk,
+    write: "tag",
+    args: { tags: ["vip", "lost"] },
+    line: `${zendesk.line}/tags`,
+    body: { tags: ["vip", "lost"] },
+  },
+  { ...zendesk, write: "close", body: { ticket: { status: "solved" } } },
+  { ...zendesk, write: "reopen", body: { ticket: { status: "open" } } },
+  ...([true, false] as const).map((isPublic) => ({
+    ...chatwoot,
+    write: isPublic ? "answer" : "note",
+    args: { text: "**Looking**." },
+    found: `GET ${CONVERSATION}/messages`,
+    line: `POST ${CONVERSATION}/messages`,
+    body: { content: expect.stringContaining("**Looking**."), message_type: "outgoing", private: !isPublic },
+  })),
+  {
+    ...chatwoot,
+    write: "assign",
+    args: { assignee: "bob@acme.com" },
+    found: "GET /api/v1/accounts/3/agents",
+    line: `POST ${CONVERSATION}/assignments`,
+    body: { assignee_id: 9 },
+  },
+  {
+    ...chatwoot,
+    write: "tag",
+    args: { tags: ["VIP"] },
+    found: "GET /api/v1/accounts/3/labels",
+    line: "POST /api/v1/accounts/3/bulk_actions",
+    body: { type: "Conversation", ids: ["42"], labels: { add: ["vip"] } },
+  },
+  { ...chatwoot, write: "close", line: `POST ${CONVERSATION}/toggle_status`, body: { status: "resolved" } },
+  { ...chatwoot, write: "reopen", line: `POST ${CONVERSATION}/toggle_status`, body: { status: "open" } },
 ];
 
 test("every write of a built-in preset has a case", () => {
@@ -748,13 +869,32 @@ test.each([
 });
 
 test("after private text, a message carries nothing away in its links", async () => {
-  const one = CASES.find(({ write }) => write === "note")!;
+  const one = CASES.find(({ preset, write }) => preset === "pagerduty" && write === "note")!;
   ask({ ...one, args: { text: "See https://evil.example/a?q=hunter2" } });
   const { payload, headers } = sample(one.preset, one.sample);
-  const { body } = await service.post("reading", payload, headers);
+  const { body } = await service.post("pagerduty-reading", payload, headers);
   await service.settled(body.eventId);
   expect(asked.at(-1)?.line).toBe(one.line);
   expect(JSON.stringify(asked.at(-1)?.body)).toMatch(/See https:\/\/evil\.example\/a"/);
+});
+
+test.each(["zendesk", "chatwoot"])("%s: after private text, only an answer waits for a person", async (preset) => {
+  const [answer, note] = CASES.filter((one) => one.preset === preset) as [Case, Case];
+  ask(note);
+  expect((await run(note, "-reading")).steps.find(isCall)).toMatchObject({ call: `${preset}.note`, state: "done" });
+  expect(asked.at(-1)).toMatchObject({ line: note.line, body: note.body });
+  ask(answer);
+  asked = [];
+  const { payload, headers } = sample(preset, answer.sample);
+  const { body } = await service.post(`${preset}-reading`, payload, { ...headers, "idempotency-key": "answer" });
+  const open = async () => (await service.api("/api/approvals?state=open")).approvals;
+  await expect.poll(async () => (await open()).length, { timeout: 20_000 }).toBe(1);
+  const [{ id, call }] = await open();
+  expect(call).toBe(`${preset}.answer`);
+  expect(asked.filter(({ line }) => !line.startsWith("GET "))).toEqual([]);
+  await service.operate("POST", `/api/approvals/${id}`, { decision: "approve" });
+  await service.settled(body.eventId);
+  expect(asked.at(-1)).toMatchObject({ line: answer.line, body: answer.body });
 });
 
 test("what people answer in a thread that was opened continues the session", async () => {

@@ -105,7 +105,8 @@ export function toWriteRules(options: TargetOptions, context: object): WriteRule
       const name = call.slice((writes?.account.length ?? 0) + 1);
       return writes && Object.hasOwn(writes.calls, name) ? writes.calls[name] : undefined;
     },
-    isElsewhere({ account = "" }, args) {
+    isElsewhere({ account }, args) {
+      if (account === undefined) return false;
       const to = mapping.place?.to.render(context, budget).trim() ?? "";
       return !isBelow(to, toText(args[account]), mapping.source.mapping.source?.below);
     },
