@@ -147,6 +147,7 @@ test("every command either changes or judges something, or is known to only prin
       "runs cancel",
       "dead-letters retry",
       "dead-letters drop",
+      "bulk",
       "subscriptions end",
       "hooks pause",
       "hooks resume",

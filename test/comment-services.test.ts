@@ -6,7 +6,7 @@ import path from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
 import type { MappingInput, UserConfig } from "../src/core/config/schema/generated.ts";
 import { toPlainAdf } from "../src/vendors/jira/comments.ts";
-import { isObject } from "../src/core/shared/json.ts";
+import { isObject, toObject, toText } from "../src/core/shared/json.ts";
 import { shownAdf } from "./support/adf.ts";
 import { createClient, waitFor } from "./support/client.ts";
 import { type Comment, type CommentServer, startComments } from "./support/comment-server.ts";
@@ -23,7 +23,6 @@ import { startModels } from "./support/models.ts";
 import { startProcess } from "./support/process.ts";
 import { GATEWAY_TOKEN, HOOK_TOKEN, openService, type Service, startService, withTokens } from "./support/service.ts";
 import { createVerifier } from "./support/signatures.ts";
-import { toObject } from "../src/core/shared/json.ts";
 
 const cleanUp: (() => unknown)[] = [];
 afterEach(async () => {
@@ -207,11 +206,11 @@ const places: Place[] = [
 
 const presets = path.join(import.meta.dirname, "../presets");
 
-/** With the texts of its files in place of their names, and of cases the note. */
+/** With the texts of its files in place of their names, and of cases of `reply` the note. */
 function readPreset(name: string, file: string): Record<string, Record<string, unknown>> {
   const read = (one: string): string => readFileSync(path.join(presets, name, one), "utf8");
   return JSON.parse(read(file), (_key, value) =>
-    typeof value?.$file === "string" ? read(value.$file).trimEnd() : (value?.note ?? value),
+    typeof value?.$file === "string" ? read(value.$file).trimEnd() : value?.$case === "reply" ? value.note : value,
   );
 }
 
@@ -244,10 +243,12 @@ async function open(
   return { server, service };
 }
 
-/** The `auth` block of its preset. */
+/** The `auth` block of its preset, with the default of a parameter. */
 function readAuth(name: string): Record<string, unknown> & { scheme: string } {
-  const { scheme, ...options } = toObject(readPreset(name, "preset.json")["common"]?.["auth"]);
-  return { ...options, scheme: String(scheme), secret: SECRET };
+  const { common, parameters } = readPreset(name, "preset.json");
+  const { scheme, ...options } = toObject(common?.["auth"]);
+  const usual = toObject(parameters?.["scheme"])["default"];
+  return { ...options, scheme: toText(scheme) || toText(usual), secret: SECRET };
 }
 
 async function sendEvent(service: Service, { name, sample, idHeader }: Place, payload: object): Promise<void> {

@@ -104,7 +104,7 @@ test("has an item for each cause, in their order, which goes when it is over", a
   const items = await inbox();
   expect(items.map(({ part, id, title, subject, count }) => [part, id, title, subject, count])).toEqual([
     ["decide", asked.id, "tickets.create OPS-7", "Disk full on db-7", undefined],
-    ["down", "silent:quiet", "No event of quiet", undefined, undefined],
+    ["down", "silent:quiet", "No event of quiet", "alerts[0]", undefined],
     [
       "failed",
       expect.stringMatching(/^failed:/),
@@ -113,7 +113,7 @@ test("has an item for each cause, in their order, which goes when it is over", a
       2,
     ],
     ["waiting", "paused:plain", "plain is paused", "1 turn waits", 1],
-    ["unknown", "unknown:metrics", "metrics has no mapping", undefined, 2],
+    ["unknown", "unknown:metrics", "metrics has no mapping", "2 requests from 127.0.0.1", 2],
     ["left", "left:members", "members", expect.stringContaining("is not in from: ann"), 1],
   ]);
   expect(await service.api(`/api/inbox/${asked.id}`)).toEqual(asked);

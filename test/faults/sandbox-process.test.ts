@@ -32,10 +32,10 @@ afterEach(async () => {
 });
 
 describe.runIf(process.platform === "linux")("a sandbox process", () => {
-  test("has no environment and an empty folder", async () => {
+  test("has the time zone and the locale of all machines, no other environment, and an empty folder", async () => {
     await runner.run(await folder.bundle("export default () => 1"), toInput({}));
     const [child] = startedChildren();
-    expect(readFileSync(`/proc/${child}/environ`, "utf8")).toBe("");
+    expect(readFileSync(`/proc/${child}/environ`, "utf8")).toBe("TZ=UTC\0LC_ALL=en_US.UTF-8\0");
     expect(readdirSync(`/proc/${child}/cwd`)).toEqual([]);
   });
 

@@ -194,7 +194,8 @@ describe.each<[rule: string, fields: object, parts: Partial<NewApproval>, change
 });
 
 test("a thousand presses at once on two nodes are one decision, which releases the run once", async () => {
-  const [one, two] = await Promise.all([openPostgres(folder), openPostgres(folder)]);
+  const one = await openPostgres(folder);
+  const two = await openPostgres(folder);
   await askWithButton({}, one);
   const pressed = await Promise.all(
     Array.from({ length: 1000 }, (_, index) => press({}, { journal: index % 2 === 0 ? one : two })),

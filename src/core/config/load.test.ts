@@ -54,6 +54,7 @@ test("an empty configuration is all defaults, beside its file", async () => {
       transformRoots: [],
       mappings: [],
       reads: [],
+      writes: [],
       mail: [
         {
           name: "mail",
