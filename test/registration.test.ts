@@ -239,9 +239,9 @@ test("none is made by the sender if its file cannot be replaced", async () => {
   expect(vendor.hooks).toEqual([]);
 });
 
-/** A secret of ours, one that only the creation gives, and a subscription for each event; the others are alike. */
-const KILLED = ["gitea", "stripe", "azuredevops"];
-if (process.env["CASES"] !== undefined) KILLED.push("pagerduty", "shopify", "zendesk");
+/** A secret of ours, and one that only the creation gives. With a subscription for each event, the calls are more of the same. */
+const KILLED = ["gitea", "stripe"];
+if (process.env["CASES"] !== undefined) KILLED.push("azuredevops", "pagerduty", "shopify", "zendesk");
 
 test.each(KILLED)("%s: killed at any call and run again, there is one webhook", async (name) => {
   vendor = await startVendor(name);

@@ -17,17 +17,22 @@ const STARTING = /(?:workspaces|change|docs|package|program|closed-output)\.test
 const LONG =
   /test\/(?:browser|system)\/|(?:postgres|queue|records|registration|sqlite|gap-repair|reload|no-stack|injection|mcp|comment-services|sandbox|gmail|acp)\.test\.ts$/;
 
-class LongFirst extends BaseSequencer {
+/** Of the system tests, those that wait longest: what is started last would be waited for alone. */
+const WAITING = /test\/system\/(?:failover|mail|imap|dovecot|pooler)\.test\.ts$/;
+
+export class LongFirst extends BaseSequencer {
   override async sort(...files: Parameters<BaseSequencer["sort"]>): Promise<TestSpecification[]> {
     const {
+      waiting = [],
       starting = [],
       long = [],
       short = [],
     } = Object.groupBy(await super.sort(...files), ({ moduleId }) => {
+      if (WAITING.test(moduleId)) return "waiting";
       if (STARTING.test(moduleId)) return "starting";
       return LONG.test(moduleId) ? "long" : "short";
     });
-    return [...starting, ...long, ...short];
+    return [...waiting, ...starting, ...long, ...short];
   }
 }
 
@@ -50,7 +55,7 @@ export default defineConfig({
     ],
     pool: "forks",
     // Most tests wait for something most of the time, so there are more workers than cores. A worker runs many files.
-    maxWorkers: 6,
+    maxWorkers: 5,
     isolate: false,
     sequence: { sequencer: LongFirst },
     // Node imports the files itself: it strips the types, and nothing has to be transformed.

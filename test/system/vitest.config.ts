@@ -1,6 +1,6 @@
 import path from "node:path";
 import { defineConfig } from "vitest/config";
-import base from "../vitest.config.ts";
+import base, { LongFirst } from "../vitest.config.ts";
 import { BEHIND_PGBOUNCER } from "./postgres-setup.ts";
 
 const { include: _, ...common } = base.test ?? {};
@@ -13,6 +13,7 @@ const RECORDS = "src/stores/postgres/records.test.ts";
 export default defineConfig({
   test: {
     root: system.root,
+    sequence: { sequencer: LongFirst },
     globalSetup: [
       path.join(import.meta.dirname, "../support/temporary-folder.ts"),
       path.join(import.meta.dirname, "../support/program.ts"),
