@@ -248,7 +248,7 @@ function readAuth(name: string): Record<string, unknown> & { scheme: string } {
   const { common, parameters } = readPreset(name, "preset.json");
   const { scheme, ...options } = toObject(common?.["auth"]);
   const usual = toObject(parameters?.["scheme"])["default"];
-  return { ...options, scheme: toText(scheme) || toText(usual), secret: SECRET };
+  return { ...options, scheme: toText(typeof scheme === "string" ? scheme : usual), secret: SECRET };
 }
 
 async function sendEvent(service: Service, { name, sample, idHeader }: Place, payload: object): Promise<void> {

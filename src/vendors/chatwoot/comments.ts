@@ -24,7 +24,7 @@ export const chatwoot: ChannelDefinition<ChatwootOptions> = {
   about: {
     to: "`3/42`, account and conversation: a private note; `public:3/42` answers the customer",
     needs: "the access token of an agent who can see the conversation",
-    testedAgainst: "a double, compared with Chatwoot's OpenAPI file",
+    testedAgainst: "a double, compared with Chatwoot's source",
   },
 };
 
