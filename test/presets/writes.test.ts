@@ -879,25 +879,25 @@ test("after private text, a message carries nothing away in its links", async ()
 });
 
 test.each(["zendesk", "chatwoot"])("%s: after private text, only an answer waits for a person", async (preset) => {
-  const [answer, note] = CASES.filter((one) => one.preset === preset) as [Case, Case];
+  const [answering, note] = CASES.filter((one) => one.preset === preset) as [Case, Case];
   ask(note);
   expect((await run(note, "-reading")).steps.find(isCall)).toMatchObject({ call: `${preset}.note`, state: "done" });
   expect(asked.at(-1)).toMatchObject({ line: note.line, body: note.body });
-  ask(answer);
+  ask(answering);
   asked = [];
-  const { payload, headers } = sample(preset, answer.sample);
-  const { body } = await service.post(`${preset}-reading`, payload, { ...headers, "idempotency-key": "answer" });
+  const { payload, headers } = sample(preset, answering.sample);
+  const { body } = await service.post(`${preset}-reading`, payload, { ...headers, "idempotency-key": "answering" });
   const open = async () => (await service.api("/api/approvals?state=open")).approvals;
   await expect.poll(async () => (await open()).length, { timeout: 20_000 }).toBe(1);
   const [{ id, call }] = await open();
-  expect(call).toBe(`${preset}.answer`);
+  expect(call).toBe(`${preset}.answering`);
   expect(asked.filter(({ line }) => !line.startsWith("GET "))).toEqual([]);
   await service.operate("POST", `/api/approvals/${id}`, { decision: "approve" });
   await service.settled(body.eventId);
-  expect(asked.at(-1)).toMatchObject({ line: answer.line, body: answer.body });
+  expect(asked.at(-1)).toMatchObject({ line: answering.line, body: answering.body });
 });
 
-test("what people answer in a thread that was opened continues the session", async () => {
+test("what people answering in a thread that was opened continues the session", async () => {
   const one = CASES.find(({ write }) => write === "open-thread")!;
   ask(one);
   const opened = await run(one);
