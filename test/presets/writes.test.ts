@@ -886,11 +886,11 @@ test.each(["zendesk", "chatwoot"])("%s: after private text, only an answer waits
   ask(answering);
   asked = [];
   const { payload, headers } = sample(preset, answering.sample);
-  const { body } = await service.post(`${preset}-reading`, payload, { ...headers, "idempotency-key": "answering" });
+  const { body } = await service.post(`${preset}-reading`, payload, { ...headers, "idempotency-key": "answer" });
   const open = async () => (await service.api("/api/approvals?state=open")).approvals;
   await expect.poll(async () => (await open()).length, { timeout: 20_000 }).toBe(1);
   const [{ id, call }] = await open();
-  expect(call).toBe(`${preset}.answering`);
+  expect(call).toBe(`${preset}.answer`);
   expect(asked.filter(({ line }) => !line.startsWith("GET "))).toEqual([]);
   await service.operate("POST", `/api/approvals/${id}`, { decision: "approve" });
   await service.settled(body.eventId);
