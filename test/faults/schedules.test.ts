@@ -91,8 +91,8 @@ test.each([
   const killed = await startNodeProcess(mappings);
   const waiting =
     "SELECT 1 FROM pg_locks WHERE NOT granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database())";
+  await expect.poll(findHolder).toBe(killed.id);
   await expect.poll(async () => (await database.query(waiting)).rowCount).toBeGreaterThan(0);
-  expect(await findHolder()).toBe(killed.id);
   const other = await startNode(mappings);
   await killed.end("SIGKILL");
   await database.query("ROLLBACK");
