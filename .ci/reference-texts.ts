@@ -48,7 +48,7 @@ export const GENERIC = [
   ],
 ] as const;
 
-/** What becomes of a body, by its content type. */
+/** A body by its content type, and its payload. */
 export const BODIES = [
   ["JSON, `…+json`, text that holds JSON, none", "the JSON value"],
   [

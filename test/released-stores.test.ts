@@ -9,7 +9,7 @@ import type { UserConfig } from "../src/core/config/schema/generated.ts";
 import { openMailStore } from "../src/mail/store.ts";
 import { createPostgresUrl } from "./support/postgres.ts";
 import { GATEWAY_TOKEN, type Service, startService } from "./support/service.ts";
-import { FAILED_REQUEST, PENDING, READY, SUSPECT_DELIVERY, SUSPECT_RUN } from "../src/core/journal/tables.ts";
+import { FAILED_REQUEST, PENDING, READY, SUSPECT_DELIVERY, SUSPECT_RUN } from "../src/core/journal/conditions.ts";
 import { VERSION_1 as MAIL } from "../src/mail/version-1.ts";
 import { VERSION_1 as POSTGRES } from "../src/stores/postgres/version-1.ts";
 import { VERSION_1 as SQLITE } from "../src/stores/sqlite/version-1.ts";

@@ -17,7 +17,7 @@ const STARTING = /(?:workspaces|change|docs|package|program|closed-output)\.test
 const LONG =
   /test\/(?:browser|system)\/|(?:postgres|queue|records|registration|sqlite|gap-repair|reload|no-stack|injection|mcp|comment-services|sandbox|gmail|acp)\.test\.ts$/;
 
-/** Of the system tests, those that wait longest: what is started last would be waited for alone. */
+/** The system tests that wait longest. Started last, they would be waited for alone. */
 const WAITING = /test\/system\/(?:failover|mail|imap|dovecot|pooler)\.test\.ts$/;
 
 export class LongFirst extends BaseSequencer {

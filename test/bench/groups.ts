@@ -19,7 +19,7 @@ import type { BenchServer } from "./server.ts";
 
 export const US = "hookline";
 export const FLOOR = "floor";
-/** What the floor does besides an answer. */
+/** The work of the floor besides an answer. */
 export const FLOORS = { answer: "asks a model", calls: "makes three calls", commit: "commits each" };
 const BURST = 2000;
 

@@ -74,7 +74,7 @@ async function withProject<Result>(use: (folder: string) => Promise<Result>): Pr
   }
 }
 
-/** As files: what is linked would be another place. */
+/** Copies, since a linked file would be another place. */
 export function installPackages(folder: string): void {
   for (const manifest of [import.meta.resolve("zod/package.json"), import.meta.resolve("date-fns/package.json")]) {
     const from = path.dirname(fileURLToPath(manifest));

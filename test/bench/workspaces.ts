@@ -8,11 +8,11 @@ import { openTree, type TreeOptions } from "../../src/agents/workspace/tree.ts";
 import { FORGE_TOKEN, startForge } from "../support/forge.ts";
 
 const FILES = 10_000;
-/** Of each file. */
+/** The number of lines of each file. */
 const LINES = 40;
 
 interface Cost {
-  /** Of Git, at both ends. */
+  /** CPU of Git, at both ends. */
   cpuMs: number;
   bytes: number;
 }

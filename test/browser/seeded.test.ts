@@ -101,7 +101,7 @@ test("a link shows its question after the sign-in, and a press is sent once, wha
     await card.getByRole("button", { name: new RegExp(`^${name}: `) }).dblclick();
     await card.getByRole("heading", { name: /sent in \d s$/ }).waitFor();
   };
-  /** As when a phone hides the page: what is pressed is sent at once. */
+  /** Hides the page, as a phone does: a press is sent at once. */
   const leave = (): Promise<void> => page.evaluate("void dispatchEvent(new Event('pagehide'))");
   const stateOf = async ({ id }: { id: string }): Promise<string> => (await service.api(`/api/approvals/${id}`)).state;
 

@@ -66,7 +66,7 @@ test.each(STORES)("kills at any moment, on %s", { timeout: TIMEOUT_MS }, async (
   expect(report).toMatchObject({ turns: kills, twice: 0, wrong: 0 });
 });
 
-/** It says nothing about this program, only what the others prevent. */
+/** The control: it says only what the others prevent. */
 test.runIf(KILLS !== undefined)(
   "the same turn as a plain loop, which starts again after a kill, repeats what it has done",
   async () => {

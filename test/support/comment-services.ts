@@ -238,7 +238,7 @@ export const zendesk: CommentService = {
   ],
 };
 
-/** What a reader sees of HTML, without the mark. */
+/** The text that a reader sees of HTML, without the mark. */
 export function shownHtml(html: string): string {
   return shownText(toPlainHtml(html));
 }

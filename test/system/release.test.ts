@@ -1,4 +1,4 @@
-/** What the release workflow runs, as far as it can run before a tag. */
+/** The steps of the release workflow that can run before a tag. */
 import { execFile } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";

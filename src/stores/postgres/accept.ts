@@ -16,7 +16,7 @@ import {
   toFailed,
 } from "../../core/journal/plan.ts";
 import { fromEvent, integer, text, toDetail } from "../../core/journal/rows.ts";
-import { FAILED_REQUEST } from "../../core/journal/tables.ts";
+import { FAILED_REQUEST } from "../../core/journal/conditions.ts";
 import { MAX_CORRECTION_MS } from "../../core/journal/waits.ts";
 import { awaitEarlierCommits } from "./changes.ts";
 import type { Sql } from "./database.ts";

@@ -12,7 +12,7 @@ import { createWriter, finish } from "./writer.ts";
 import { lock, mappingLock, reportAll, type Transaction } from "./transaction.ts";
 import { toJson } from "./text.ts";
 import { withJoined } from "./read.ts";
-import { PENDING, READY, SUSPECT_DELIVERY, SUSPECT_RUN } from "../../core/journal/tables.ts";
+import { PENDING, READY, SUSPECT_DELIVERY, SUSPECT_RUN } from "../../core/journal/conditions.ts";
 import { MAX_CORRECTION_MS, MAX_RETRY_MS, MAX_WINDOW_MS } from "../../core/journal/waits.ts";
 
 export async function claimRuns(

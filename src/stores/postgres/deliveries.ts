@@ -14,7 +14,7 @@ import {
   toWarningsColumn,
 } from "../../core/journal/rows.ts";
 import type { Sql, TransactionSql } from "./database.ts";
-import { PENDING } from "../../core/journal/tables.ts";
+import { PENDING } from "../../core/journal/conditions.ts";
 import { MAX_CORRECTION_MS, MAX_RETRY_MS } from "../../core/journal/waits.ts";
 import { updateEventCounts } from "./counters.ts";
 import { rememberMessage } from "../../core/journal/writes/delivery-states.ts";

@@ -1,6 +1,6 @@
 import { ConfigError } from "../../core/errors.ts";
 import { integer } from "../../core/journal/rows.ts";
-import { toApplicationId } from "../../core/journal/tables.ts";
+import { toApplicationId } from "../application-id.ts";
 import type { PostgresDatabase, Sql } from "./database.ts";
 import { VERSION_1 } from "./version-1.ts";
 

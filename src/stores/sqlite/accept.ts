@@ -15,7 +15,7 @@ import {
 import type { AcceptResult, NewEvent } from "../../core/journal/records/event.ts";
 import type { NewEntry } from "../../core/journal/records/session.ts";
 import { fromEvent, text } from "../../core/journal/rows.ts";
-import { FAILED_REQUEST } from "../../core/journal/tables.ts";
+import { FAILED_REQUEST } from "../../core/journal/conditions.ts";
 import { MAX_CORRECTION_MS } from "../../core/journal/waits.ts";
 import type { Database } from "./database.ts";
 import { insertEntry } from "./entries.ts";

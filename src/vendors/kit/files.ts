@@ -22,7 +22,7 @@ export interface FileService {
 }
 
 /**
- * Finds files of events at one service. The credential goes to its own hosts only, and to its files only: whoever writes a text
+ * Finds files of events at one service. The credential goes to its own hosts only, and to its files only: the author of a text
  * could name any page there that the account may read.
  */
 export function createOpenFile(service: FileService): OpenFile {

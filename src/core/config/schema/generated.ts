@@ -459,7 +459,7 @@ export interface Preset {
          */
         send?: string;
         /**
-         * Others can read it, whoever sees the place.
+         * Others can read it, also where the place is private.
          */
         public?: true;
         /**

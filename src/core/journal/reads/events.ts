@@ -5,7 +5,7 @@ import type { FailedFilter, Page } from "../journal.ts";
 import type { Answer, EventRecord, EventSummary, MappingCount } from "../records/event.ts";
 import { bytes, integer, text, type Row } from "../rows.ts";
 import * as rows from "../rows.ts";
-import { FAILED_REQUEST } from "../tables.ts";
+import { FAILED_REQUEST } from "../conditions.ts";
 import { listPage, toWhere, type Reader, withinPage } from "./reader.ts";
 import { toWaitingRuns, withFailedAttempts, withSteps } from "./runs.ts";
 

@@ -36,7 +36,7 @@ export const POSTGRES: JournalUnderTest = {
   isSlow: true,
 };
 
-/** Of a database. A new connection to a new database takes longer than most tests. */
+/** By the URL of a database. A new connection to a new database takes longer than most tests. */
 const pools = new Map<string, Pool>();
 
 function findPool(url: string): Pool {
@@ -60,7 +60,7 @@ async function findUrl(folder: string): Promise<string> {
   return url;
 }
 
-/** What a new database has stays: its version and its ids. */
+/** Deletes all rows but those of a new database: its version and its ids. */
 async function empty(pool: Pool): Promise<void> {
   const { rows } = await pool.query(`
     SELECT relname AS name FROM pg_class WHERE relnamespace = 'hookline'::regnamespace AND relkind IN ('r', 'p')

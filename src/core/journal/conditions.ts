@@ -1,5 +1,3 @@
-import { hash } from "node:crypto";
-
 /* Conditions of partial indexes: PostgreSQL and SQLite use an index only if a statement has its condition. */
 
 /** After this many interruptions in a row, a run or delivery is a suspect: it may be what ends the process. */
@@ -13,12 +11,3 @@ export const SUSPECT_DELIVERY = `state = 'pending' AND interruptions >= ${SUSPEC
 
 /** Failed requests that nobody has treated. */
 export const FAILED_REQUEST = "dead > 0 AND failure_group IS NOT NULL";
-
-/**
- * Tells the tables that the first version of a schema creates from all others, also from those that it created before its
- * release.
- */
-export function toApplicationId([first = ""]: readonly string[]): number {
-  const statements = first.replaceAll(/--.*/g, "").replaceAll(/\s+/g, " ").trim();
-  return hash("sha256", statements, "buffer").readInt32BE();
-}
