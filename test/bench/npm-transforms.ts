@@ -97,6 +97,8 @@ async function runCold(folder: string, what: "raw" | "own"): Promise<{ compileMs
 async function measureService(folder: string, checkout: string): Promise<ServiceFigures> {
   writeShared(folder, 0);
   writeTransform(folder, 0, 0);
+  // Another checkout may not open this one's journal.
+  rmSync(path.join(folder, ".webhooks"), { recursive: true, force: true });
   const child = spawn(process.execPath, [path.join(checkout, "dist/cli/webhooks.js"), "serve", "--port", "0"], {
     cwd: folder,
     stdio: ["ignore", "pipe", "pipe"],
