@@ -19,14 +19,20 @@ export function findCosts(mappings: CompiledMapping[], runner: TransformRunner):
 
 const MAX_BYTES = 300 * 1024;
 
-/** Each call evaluates its module anew, so a large one makes all of them slow. */
+/** Each call evaluates its module anew, so a large one makes all of them slow. One problem for a package and all who import it. */
 export function findLargeModules(costs: ModuleCost[]): ConfigProblem[] {
-  return costs
-    .filter(({ bytes }) => bytes > MAX_BYTES)
-    .map(({ file, bytes, packages: [largest] }) => {
-      const kb = (size: number): string => `${Math.ceil(size / 1024)} KB`;
-      const most = largest ? `, of which "${largest.name}" has ${kb(largest.bytes)}` : "";
-      const message = `Each call loads ${kb(bytes)} of ${path.basename(file)} and its imports${most}. Import less of it, or a smaller package.`;
-      return { message, file };
-    });
+  const large = costs.filter(({ bytes }) => bytes > MAX_BYTES);
+  const byPackage = Map.groupBy(large, ({ file, packages: [largest] }) => largest?.name ?? file);
+  return Array.from(byPackage.values(), ([first, ...others]) => {
+    const { file, bytes, packages } = first!;
+    const most = packages[0] ? `, of which "${packages[0].name}" has ${toKb(packages[0].bytes)}` : "";
+    const modules = others.length === 1 ? "module" : "modules";
+    const also = others.length > 0 ? ` The same is true of ${others.length} other ${modules}.` : "";
+    const message = `Each call loads ${toKb(bytes)} of ${path.basename(file)} and its imports${most}. Import less of it, or a smaller package.${also}`;
+    return { message, file };
+  });
+}
+
+function toKb(bytes: number): string {
+  return `${Math.ceil(bytes / 1024)} KB`;
 }

@@ -84,6 +84,23 @@ test("a reload that fails for a reason that passes is tried again, until it succ
   await expect.poll(listUsed, { timeout: 20_000 }).toEqual(codes.slice(0, -1));
 });
 
+test("a warning is logged when it comes, not at each reload", async () => {
+  let runtime = toRuntime(1, { warnings: ["old"] });
+  const warn = vi.spyOn(silentTelemetry.log, "warn");
+  onTestFinished(() => warn.mockRestore());
+  const reloader = createReloader({
+    current: () => runtime,
+    build: async (generation) => toRuntime(generation, { warnings: ["old", "new"] }),
+    watch: false,
+    replaced: (next) => (runtime = next),
+    refused() {},
+    telemetry: silentTelemetry,
+  });
+  await reloader.reload();
+  await reloader.reload();
+  expect(warn.mock.calls.map(([, data]) => data)).toEqual([{ warning: "old" }, { warning: "new" }]);
+});
+
 describe("keys that only a restart changes", () => {
   const postgres = { url: "postgres://user:one@db/a", maxConnections: 10, commitTimeoutMs: 5000 };
   const started = { gateway: { role: "all" }, store: { postgres } };
@@ -119,11 +136,16 @@ describe("keys that only a restart changes", () => {
   }
 });
 
-function toRuntime(generation: number, { folder = "", files = [] as string[], config: written = {} } = {}): Runtime {
+function toRuntime(
+  generation: number,
+  { folder = "", files = [] as string[], config: written = {}, warnings = [] as string[] } = {},
+): Runtime {
   const config = { baseDir: folder, gateway: {}, store: {}, log: {}, ...written };
   const readAt = Date.now();
   const agent = { close: vi.fn() };
   const parts = { folders: [], isPart: () => false };
   const place = (problem: object) => problem;
-  return { generation, readAt, config, files, parts, place, warnings: [], agent, tools: { close: vi.fn() } } as never;
+  const problems = warnings.map((message) => ({ message }));
+  const tools = { close: vi.fn() };
+  return { generation, readAt, config, files, parts, place, warnings: problems, agent, tools } as never;
 }

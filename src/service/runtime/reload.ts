@@ -116,7 +116,7 @@ export function createReloader({ current, build, watch, replaced, refused, telem
   async function replace(changed: string | undefined): Promise<void> {
     clearTimeout(retry);
     const startedAt = Date.now();
-    const { generation, agent, tools } = current();
+    const { generation, agent, tools, warnings } = current();
     try {
       const next = await steady.run(generation + 1, { known: followed, changed });
       agent.close?.();
@@ -135,7 +135,7 @@ export function createReloader({ current, build, watch, replaced, refused, telem
       replaced(runtime, cause);
       activity.reloaded(true);
       log.info("reloaded", { step: "reload", generation: runtime.generation, ...cause });
-      logWarnings(runtime);
+      logWarnings(runtime, warnings);
     } catch (error) {
       if (closed) throw error;
       const {
@@ -168,8 +168,12 @@ export function createReloader({ current, build, watch, replaced, refused, telem
     if (!building) void reload(changed).catch(() => undefined);
   }
 
-  function logWarnings({ warnings }: Runtime): void {
-    for (const warning of warnings) log.warn("configuration", { warning: toSentence(warning) });
+  /** Logs what the last configuration had not. */
+  function logWarnings({ warnings }: Runtime, known: ConfigProblem[] = []): void {
+    const sentences = new Set(known.map(toSentence));
+    for (const warning of warnings.map(toSentence)) {
+      if (!sentences.has(warning)) log.warn("configuration", { warning });
+    }
   }
 
   /**
