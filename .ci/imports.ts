@@ -24,9 +24,9 @@ const ROOMS: Record<string, string[]> = {
   "index.ts": ["core", "vendors", "service"],
 };
 
-/** What every room may import from the core. */
+/** The parts of the core that every room may import. */
 const GROUND = ["core/types.ts", "core/errors.ts", "core/ports", "core/shared", "core/telemetry"];
-/** What else the rooms around it may import values from. `service` is what connects them, and may import all of it. */
+/** The other parts that the rooms around it may import values from. `service` connects them, and may import all of it. */
 const FACE: Record<string, string[]> = {
   stores: ["core/journal"],
   mail: ["core/journal/rows.ts"],

@@ -74,7 +74,7 @@ export const BODIES = [
 export const OTHER_BODIES =
   "`wake` and `agent` take neither XML nor a mail. gzip, deflate and br are decompressed. Forms and XML may be in any charset that they declare, everything else is UTF-8. XML with a document type (DOCTYPE) is refused. A body may be empty only where the sender's scheme says so (`google-channel`); then the payload is `{}`. In a form or XML, `forEach` takes a single value as a list of one. All mappings of one path must agree on `body`.";
 
-/** What each helper of templates gives. */
+/** The result of each helper of templates. */
 export const HELPER_TEXTS: Record<string, string> = {
   json: "The value as JSON; `null` if it is missing.",
   parse: "The value that a text contains as JSON, plain or in base64.",

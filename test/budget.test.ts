@@ -1,4 +1,4 @@
-/** What agents use is counted, and a budget holds further runs instead of dropping them. */
+/** Usage of agents is counted, and a budget holds further runs instead of dropping them. */
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { UserConfig } from "../src/core/config/schema/generated.ts";
 import { waitFor } from "./support/client.ts";

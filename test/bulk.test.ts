@@ -70,7 +70,7 @@ test("failed requests are replayed from their item after a fix, each once, and a
   const replay = item.actions.find(({ id }: Json) => id === "replay");
   expect(item.actions.map(({ label }: Json) => label)).toEqual(["Replay 3", "Drop 3"]);
 
-  // It fails again: nothing is lost, and nothing is counted twice.
+  // The second failure: nothing is lost, and nothing is counted twice.
   const act = ({ method, path, body }: Json): Promise<Json> => service.operate(method, path, body);
   expect((await act(replay)).body).toMatchObject({ count: 3, changed: 0, failed: 3, error: expect.any(String) });
   expect((await findItem()).count).toBe(3);

@@ -53,7 +53,7 @@ interface Place {
   person: string;
   other: string;
   read(): Promise<Shown[]>;
-  /** What only the presser sees. */
+  /** The texts that only the presser sees. */
   told(pressed: Pressed): unknown;
 }
 

@@ -1,4 +1,4 @@
-/** What a command does when nobody reads its output any more, as behind `| head -1`. */
+/**  head -1`.|Commands whose output nobody reads any more, as behind `| head -1`.| head -1`. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, mkdtempSync, openSync, rmSync, writeFileSync } from "node:fs";

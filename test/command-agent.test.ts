@@ -46,7 +46,7 @@ test("the program ends at its timeout", async () => {
   expect(await run({ timeoutSeconds: 1 })).toMatchObject({
     runs: [{ state: "failed", error: "timed out after 1 s" }],
   });
-  // It may have been killed before it wrote its id.
+  // The program may have been killed before it wrote its id.
   const hasStarted = existsSync(path.join(service.folder, "pid"));
   await expect.poll(() => hasStarted && isRunning(readPid())).toBe(false);
 });
@@ -72,7 +72,7 @@ test("nothing of a killed service's turn is left: neither its processes nor its 
   const history = readFileSync(path.join(folder, "history"), "utf8").trim();
   expect(history).toContain(path.join(folder, ".webhooks"));
   expect(existsSync(history)).toBe(true);
-  // It answers, so it is past the start of the program, which may run before that.
+  // An answer: the service is past its start. The program may run before that.
   expect((await fetch(`${killed.url}/healthz`)).status).toBe(200);
 
   await killed.end("SIGKILL");

@@ -48,7 +48,7 @@ interface Place {
   forge?(own: string): string[];
   /** Why the event about the agent's own comment is skipped. Default: its mark. */
   skipped?: RegExp;
-  /** What differs in the sample's payload for a comment of the double. */
+  /** The differences in the sample's payload for a comment of the double. */
   change(comment: Comment, server: Server): object;
 }
 

@@ -1,4 +1,4 @@
-/** What is read for the agent before it is asked: `context` on a mapping. */
+/** `context` on a mapping: texts that are read for the agent before it is asked. */
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { MappingInput, UserConfig } from "../src/core/config/schema/generated.ts";
 import { ConfigError } from "../src/core/errors.ts";
@@ -9,7 +9,7 @@ import { startToolServer, type ToolServer } from "./support/tool-server.ts";
 let models: ModelServer;
 let tickets: ToolServer;
 let service: Service | undefined;
-/** What the ticket's page says; by its path. */
+/** The ticket's page, by its path. */
 let answer: (path: string) => string;
 
 beforeEach(async () => {

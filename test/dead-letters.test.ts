@@ -130,7 +130,7 @@ test("failures of a kind are a group, and an action takes those that its preview
   await failRun();
   modelStatus = 200;
   expect(await change("retry", { kind, hook, group, token: preview.token })).toMatchObject({ count: 3, changed: 3 });
-  // What failed after the preview is left alone.
+  // A later failure than the preview is left alone.
   expect((await service.api("/api/dead-letters")).deadLetters).toHaveLength(1);
   // A token acts once.
   expect(await change("retry", { kind, hook, group, token: preview.token })).toMatchObject({ count: 3, changed: 3 });

@@ -123,7 +123,7 @@ describe("seccomp.json", () => {
   const NEW_USER = 0x10000000;
   const NEW_NET = 0x40000000;
 
-  /** As the kernel would decide, for a first argument. */
+  /** Decides as the kernel would, for a first argument. */
   function decide(name: string, flags = 0): string {
     const rule = syscalls.find(
       ({ names, args = [] }: Loose) =>
@@ -182,7 +182,7 @@ test("a container for agents has what doctor advises, and the image their progra
 });
 
 test.runIf(has("systemd-analyze"))("systemd accepts the unit", async () => {
-  // It checks that the program exists.
+  // systemd checks that the program exists.
   const unit = read("hookline.service").replace("/usr/local/bin/webhooks", process.execPath);
   writeFileSync(path.join(folder, "hookline.service"), unit);
   const { stderr } = await run(folder, "systemd-analyze", ["verify", path.join(folder, "hookline.service")]);

@@ -254,7 +254,7 @@ async function waitForTurns(service: string, cwd: string, { GATEWAY_TOKEN }: Rec
       const response = await fetch(`${service}/api/status`, { headers }).catch(() => undefined);
       if (!response?.ok) return 0;
       const { queue }: { queue: JournalStats } = JSON.parse(await response.text());
-      // What waits for a person waits for the next command.
+      // A run that waits for a person waits for the next command.
       const held = await fetch(`${service}/api/runs?state=held`, { headers });
       const { runs }: { runs: unknown[] } = JSON.parse(await held.text());
       return queue.pendingRuns - runs.length + queue.pendingDeliveries;

@@ -1,4 +1,4 @@
-/** What VS Code shows in a configuration that `init` wrote, judged by its own language server for JSON. */
+/** The problems and offers of VS Code in a configuration that `init` wrote, by its own language server for JSON. */
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
@@ -131,7 +131,7 @@ const service = getLanguageService({
   schemaRequestService: (uri) => readFile(fileURLToPath(uri), "utf8"),
   workspaceContext: { resolveRelativePath: (relative, resource) => new URL(relative, resource).href },
 });
-// As VS Code sets it.
+// The settings of VS Code.
 service.configure({ validate: true, allowComments: false });
 
 function open(name: string, text: string) {
@@ -148,7 +148,7 @@ async function validate(name: string, text: string): Promise<string[]> {
   );
 }
 
-/** What is offered right after a text. */
+/** The offers right after a text. */
 async function complete(name: string, text: string, after: string) {
   const { document, parsed } = open(name, text);
   const position = document.positionAt(text.indexOf(after) + after.length);

@@ -7,7 +7,7 @@ import { expect, test } from "vitest";
 
 const CHECK = path.join(import.meta.dirname, "../.ci/imports.ts");
 
-/** What the check says about a source tree with these files. Empty: it passes. */
+/** The problems that the check finds in a source tree with these files. Empty: it passes. */
 async function check(files: Record<string, string>): Promise<string> {
   const folder = await mkdtemp(path.join(tmpdir(), "imports-"));
   for (const [name, text] of Object.entries(files)) {

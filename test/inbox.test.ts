@@ -1,4 +1,4 @@
-/** What waits for a person, as the API and the terminal show it. */
+/** The inbox, as the API and the terminal show it. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { runWebhooks } from "./support/cli.ts";
 import { waitFor } from "./support/client.ts";

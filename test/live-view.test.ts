@@ -1,4 +1,4 @@
-/** What `webhooks serve` shows on a terminal. */
+/** The view of `webhooks serve` on a terminal. */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";

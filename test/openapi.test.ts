@@ -152,7 +152,7 @@ test("every operation answers as the document says, and every example is accepte
       body: body ? JSON.stringify(example) : undefined,
     });
     const answer = operation.responses[response.status];
-    // What a replay answers is up to its hook. There is no sender to catch up with, no mailbox, no suspended subscription, and this is
+    // The hook decides what a replay answers. There is no sender to catch up with, no mailbox, no suspended subscription, and this is
     // not `dev`.
     if (!/\/(?:replay|catch-up)$|^put |mailboxes|subscriptions.*retry/.test(name))
       expect([name, response.status, answer !== undefined]).toEqual([name, response.status, true]);

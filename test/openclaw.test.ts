@@ -1,4 +1,4 @@
-/** What senders of OpenClaw's hooks use, with `hooks.compat: "openclaw"`. */
+/** The forms that senders of OpenClaw's hooks use, with `hooks.compat: "openclaw"`. */
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { UserConfig } from "../src/core/config/schema/generated.ts";
 import { findProblems } from "./support/config.ts";

@@ -176,7 +176,7 @@ test("webhooks runs and sessions show what the agent replied", async () => {
   const runs = await ask("runs", "list");
   expect(runs.stdout).toMatch(/^run +created .*\n[^]*Z +\S+ +done +m +hook:\S+ +\[echo: .*\] what is up\n/);
   expect(runs.stdout).toContain(body.runId);
-  // It concerns only how the summary is written.
+  // The field concerns only how the summary is written.
   expect((await ask("runs", "list", "--json")).stdout).not.toContain("trustedName");
   expect((await ask("runs", "list", "--state", "failed")).stdout).toBe("There are no runs.\n");
   expect(await ask("runs", "list", "--state", "nonsense")).toMatchObject({

@@ -44,7 +44,7 @@ async function outcomes(): Promise<string[]> {
   return (await service.api("/api/events")).events.map(({ outcome }: { outcome: string }) => outcome);
 }
 
-/** As if the outage of the run that waits had begun then. */
+/** Lets the outage of the run that waits have begun then. */
 async function moveOutage(since: number): Promise<void> {
   await service.hookline.close();
   const journal = await openSqlite(path.join(service.folder, ".webhooks"));

@@ -172,7 +172,7 @@ describe("a call that needs a person", () => {
     const posted = await post([show(1), call("close"), call("note"), show(2)].join("\n"));
     const [asked] = await untilAsked(posted.runId);
     expect(asked).toMatchObject({ kind: "call", call: "tickets.close", arguments: { word: "a" } });
-    // What follows has neither a step nor an effect.
+    // Neither a step nor an effect follows.
     expect(sent()).toEqual(["GET /ok/1"]);
     expect((await service.api(`/api/runs/${posted.runId}`)).steps).toHaveLength(4);
     await decide(asked!.id, { decision: "approve" });

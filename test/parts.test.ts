@@ -17,7 +17,7 @@ function mountVersion(mount: string, version: string, files: Record<string, stri
   renameSync(path.join(mount, "..data_tmp"), path.join(mount, "..data"));
 }
 
-/** What is done to the folder, and the mappings after it, or what the refused reload says. */
+/** A change of the folder, and the mappings after it, or what the refused reload says. */
 type Step = [name: string, act: (folder: string) => void, expected: string[] | RegExp];
 
 const write = (name: string, text: string) => (folder: string) => {

@@ -1,4 +1,4 @@
-/** What becomes of a reply that was made from something private: where it may go, and what its links may carry. */
+/** Replies made from something private: where they may go, and what their links may carry. */
 import { createHmac } from "node:crypto";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { MappingInput, UserConfig } from "../src/core/config/schema/generated.ts";

@@ -1,4 +1,4 @@
-/** What only the program as a process shows: a real terminal, its keys, and signals. */
+/** Behavior that only the program as a process shows: a real terminal, its keys, and signals. */
 import {
   chmodSync,
   existsSync,

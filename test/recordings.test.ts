@@ -1,4 +1,4 @@
-/** What an unknown hook is sent, for an operator who asked for it. */
+/** Requests to an unknown hook, kept for an operator who asked for it. */
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import { gzipSync } from "node:zlib";

@@ -185,7 +185,7 @@ describe.each([...VENDOR_MADE])("%s makes the secret of its webhook", (name) => 
     expect(readFileSync(file, "utf8")).toBe(`${vendor.hooks[0]?.secret}\n`);
     expect(statSync(file).mode & 0o777).toBe(0o600);
 
-    // It stays with its webhook.
+    // The secret stays with its webhook.
     expect(await register(name)).toMatchObject({ code: 0 });
     expect(vendor.hooks).toHaveLength(1);
     expect(readFileSync(file, "utf8")).toBe(`${vendor.hooks[0]?.secret}\n`);

@@ -32,7 +32,7 @@ async function post(hook: string, headers: Record<string, string>): Promise<numb
 
 const list = async (query = "") => (await service.api(`/api/rejections${query}`)).rejections;
 
-/** As Slack does, with a clock that is off. */
+/** Signs as Slack does, with a clock that is off. */
 function signSlack(skewSeconds: number): Record<string, string> {
   const timestamp = String(Math.floor(Date.now() / 1000) + skewSeconds);
   const mac = createHmac("sha256", SECRET).update(`v0:${timestamp}:${BODY}`).digest("hex");

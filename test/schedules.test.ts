@@ -12,7 +12,7 @@ afterEach(async () => {
 const AT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 const LOCAL = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{3})?[+-]\d\d:\d\d$/;
 
-/** It comes once a year: the tests run it. */
+/** Once a year: the tests run it. */
 const digest: MappingInput = {
   id: "digest",
   schedule: { cron: "0 7 1 1 *", timezone: "Europe/Berlin" },

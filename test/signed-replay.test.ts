@@ -19,7 +19,7 @@ const { providers } = builtInDrivers;
 
 const quiet = { action: "wake", textTemplate: "{{text}} {{item}}", wakeMode: "next-heartbeat" } as const;
 
-/** What a mapping does with a delivery id that is not signed, by the end of the hook's name. */
+/** How a mapping uses a delivery id that is not signed, by the end of the hook's name. */
 const MAPPINGS: Record<string, Partial<MappingInput>> = {
   dedupe: { dedupe: "{{headers.x-delivery}}" },
   none: {},

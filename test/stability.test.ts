@@ -1,4 +1,4 @@
-/** What `docs/stability.md` promises within a minor version, as names: a change of one is a decision. */
+/** The promises of `docs/stability.md` within a minor version, as names: a change of one is a decision. */
 import { globSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -64,7 +64,7 @@ function listConfig(): string[] {
     if (typeof node.items === "object") visit(node.items, `${at}[]`, within);
   };
   visit(schema, "", []);
-  // What a preset's `with` shares with a mapping is listed there.
+  // Keys that a preset's `with` shares with a mapping are listed there.
   return [...lines].filter((line) => !/hooks\.presets\.\w[\w-]*\.with\.\w+\W/.test(line)).toSorted();
 }
 

@@ -53,7 +53,7 @@ async function textsOf(service: Service, payload: object, hook = "count"): Promi
   return actions.map(({ text }: { text: string }) => text);
 }
 
-/** What the next request would have. */
+/** The state that the next request would have. */
 async function nextOf(service: Service, key: string): Promise<number> {
   return Number((await textsOf(service, { keys: [key] }))[0]);
 }
@@ -71,7 +71,7 @@ async function sendAll<Payload>(payloads: Payload[], send: (payload: Payload) =>
 
 const KEYS = Array.from({ length: 10 }, (_, index) => `key ${index}`);
 const REQUESTS = Array.from({ length: 400 }, (_, index) => ({ index, keys: [KEYS[index % 10]!], skip: true }));
-/** What the next request of a key has. */
+/** The state that the next request of a key has. */
 const NEXT = REQUESTS.length / KEYS.length + 1;
 
 /** Each key is set through both mappings. */

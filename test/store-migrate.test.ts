@@ -126,7 +126,7 @@ test("after a kill the migration continues, and what it copied before is not cop
   const config = path.join(folder, "webhooks.json5");
   const [locked, killed] = [createGate(), createGate()];
   closing.push(killed.open);
-  // It can copy the events, and waits at the runs.
+  // The command can copy the events, and waits at the runs.
   const holding = database.transact(async ({ run }) => {
     await run("LOCK TABLE hookline.runs IN SHARE MODE");
     locked.open();

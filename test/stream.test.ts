@@ -81,7 +81,7 @@ describe("the stream", () => {
     await service.post("wake", { text: "x", mode: "next-heartbeat" });
     const { body } = await service.post("agent", { message: "m", sessionKey: "a", deliver: false });
     await service.post("agent", { message: "" });
-    // It may be shown as accepted first.
+    // The event may be shown as accepted first.
     const ended = () => rowsOf(all).flatMap(({ status }) => (isRequest(status, "unfinished") ? [] : status));
     await expect.poll(() => new Set(ended())).toEqual(new Set(["refused", "done"]));
     const [first] = all.messages;

@@ -23,7 +23,7 @@ let folder: string;
 let vendor: VendorServer | undefined;
 beforeEach(() => {
   folder = mkdtempSync(path.join(tmpdir(), "hookline-tunnel-"));
-  // It ends with the one that started it, or with its signal.
+  // The program ends with the one that started it, or with its signal.
   writeScript(
     `echo $$ > pid\necho "$1" > port\necho "See http://docs.example.com."\necho "Your address: ${TUNNEL}/ !" >&2\nexec sleep 600`,
   );

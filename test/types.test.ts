@@ -122,7 +122,7 @@ const MISTAKES: Record<string, string> = {
     'export const f: Transform<Known<import("hookline/presets").GitLab<"note.create">>> = ({ payload }) => (payload.object_atributes ? null : undefined);',
 };
 
-/** Of a preset of one's own, with its module. */
+/** The files of a preset of one's own, with its module. */
 const ACME: Record<string, string> = {
   "preset.json": JSON.stringify({
     name: "acme",

@@ -27,7 +27,7 @@ async function post(hook: string, secret: string, headers: Record<string, string
 }
 
 async function verify(cause: () => Promise<unknown>, wait = "60") {
-  // What came before does not count.
+  // Earlier events do not count.
   await post("github", SECRET, { "x-github-delivery": "earlier" });
   const running = startWebhooks(service.folder, ["presets", "verify", "github", "--wait", wait, "--url", service.url]);
   await expect.poll(running.stdout).toContain(`Waiting up to ${wait} s`);

@@ -27,7 +27,7 @@ interface PagerDutyIncident {
   service?: { summary?: string };
 }
 
-/** What all three say. */
+/** The fields that all three have. */
 interface Report {
   /** The same in each report about the same alerts. */
   id: string;
@@ -39,7 +39,7 @@ interface Report {
   links: string[];
 }
 
-/** What is kept of a service while it has an incident. */
+/** The state of a service while it has an incident. */
 interface Incident {
   session: string;
   isCritical: boolean;
@@ -79,7 +79,7 @@ const onCall: Transform<AlertGroup & PagerDutyMessage> = ({ payload, state, now 
 };
 export default onCall;
 
-/** What this transform has set. */
+/** Whether this transform has set the value. */
 function isIncident(value: unknown): value is Incident {
   return typeof value === "object" && value !== null && "session" in value;
 }

@@ -154,7 +154,7 @@ export function serve(
   });
 }
 
-/** What runs, and is not finished. */
+/** The number of runs that are not finished. */
 export async function pendingRuns({ url }: BenchServer): Promise<number> {
   const headers = { authorization: `Bearer ${OPERATOR_TOKEN}` };
   const response = await fetch(new URL("/api/status", url), { headers });
@@ -215,7 +215,7 @@ async function startOpenClawHooks(home: string): Promise<BenchServer> {
   const url = `${openClaw.url}/hooks/bench`;
   await firstSuccess(url, BEARER, BODY_1KB);
   const startSeconds = (performance.now() - openClaw.spawnedAt) / 1000;
-  // It goes on starting for a while.
+  // OpenClaw goes on starting for a while.
   await untilIdle(openClaw.usage);
   return {
     startSeconds,

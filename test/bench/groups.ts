@@ -34,7 +34,7 @@ export interface Cell {
   refused?: true;
   /** The load comes from the Node client, which ends with the last answer, and the runs are executed. */
   drain?: true;
-  /** As many requests, instead of a time. */
+  /** The number of requests, instead of a time. */
   requests?: number;
   /** Compared with the AI SDK alone, with its loop that makes the same calls, or with the floor that commits each request. */
   turn?: keyof typeof FLOORS;

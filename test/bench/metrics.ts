@@ -1,5 +1,5 @@
 /**
- * What metrics cost: the CPU of counting and timing a hook, beside the CPU of the whole hook, in alternating rounds.
+ * The cost of metrics: the CPU of counting and timing a hook, beside the CPU of the whole hook, in alternating rounds.
  * `npm run build && node test/bench/metrics.ts`.
  */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";

@@ -32,7 +32,7 @@ interface ServiceFigures {
   startCpuSeconds: number;
   /** Memory of the service without its children. */
   residentMb: number;
-  /** Of a save: the service and esbuild, without the sandbox. */
+  /** CPU of a save: the service and esbuild, without the sandbox. */
   saveCpuMs: number;
   /** The best of ten, until the reload is logged. */
   saveMs: number;

@@ -40,7 +40,7 @@ interface Contestant {
   name: string;
   store: Store;
   nodes: number;
-  /** What is claimed and completed too: runs with the entries of a turn, or nothing but runs. */
+  /** The work that is claimed and completed too: runs with the entries of a turn, or nothing but runs. */
   drains?: "turns" | "runs";
 }
 
@@ -194,7 +194,7 @@ function cpuMicrosOf(server: PostgresServer): number {
   return usageOf(server.pid() ?? 0).cpuSeconds * 1e6;
 }
 
-/* What a node does. */
+/* The work of a node. */
 
 interface Node {
   accept(from: number, count: number): Promise<void>;

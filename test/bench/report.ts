@@ -121,7 +121,7 @@ function writeSection(name: string, parts: string[]): void {
   writeFileSync(PAGE, [page.slice(0, from) + begin, ...parts, page.slice(to)].join("\n\n"));
 }
 
-/** What the baseline stores: times of a start as ratios to the floor's, since machines differ. */
+/** The rows of the baseline: times of a start as ratios to the floor's, since machines differ. */
 function toFigures(table: Row[]): Record<string, number> {
   const ofFloor = table.find(({ name }) => name === "first 2xx, s")?.values.get(FLOOR) ?? Number.NaN;
   return Object.fromEntries(

@@ -99,7 +99,7 @@ test("every request is a line that ends in what happened, also refused ones, and
   await expect.poll(show).toEqual([expect.stringMatching(/^wake refused/)]);
   await page.reload();
   await expect.poll(show).toEqual([expect.stringMatching(/^wake refused/)]);
-  // What only the payload says, the service finds.
+  // The service finds texts that only the payload has.
   await page.getByLabel("Search requests").fill("dISKfULL");
   await expect.poll(show).toEqual([expect.stringMatching(/^Alert DiskFull done/)]);
   await page.getByLabel("Search requests").fill("nothing has this text");
@@ -203,7 +203,7 @@ test("the playground tries what one types in the sandbox, and shows where it fai
   const recorded = (await service.api("/api/events?limit=1000")).events.length;
   await tab.go("mappings/alerts/edit");
   const result = page.locator(".result");
-  /** As a person: Chromium itself adds styles when text replaces several lines. */
+  /** Types as a person does: Chromium itself adds styles when text replaces several lines. */
   const write = async (name: string, text: string): Promise<void> => {
     await page.getByRole("textbox", { name }).press("ControlOrMeta+a");
     await page.keyboard.press("Delete");
@@ -340,7 +340,7 @@ test("what failed is retried and dropped together, and what is pressed can be un
   const ends = async (): Promise<string[]> =>
     (await service.api("/api/runs?state=failed")).runs.map(({ finishedAt }: { finishedAt: string }) => finishedAt);
   const before = await ends();
-  // What can still be undone happens on leaving.
+  // An action that can still be undone happens on leaving.
   await card.getByRole("button", { name: /^Retry 3/ }).click();
   await page.reload();
   await expect.poll(async () => (await ends()).filter((end) => !before.includes(end)).length).toBe(3);
@@ -428,7 +428,7 @@ test("another page on this host, to which the browser sends the cookie, reads an
       await attempt("/dead-letters/${id}/retry", { method: "POST", headers: { "content-type": "application/json" }, body: "{}" }),
     ];
   })()`);
-  // What was sent without asking first has an answer that the page cannot read.
+  // A request that was sent without asking first has an answer that the page cannot read.
   expect(found).toEqual(["refused", "refused", "", "", "refused", "refused"]);
   expect(answers).toEqual(expect.arrayContaining(["200 /api/events", `415 /api/dead-letters/${id}/retry`]));
   expect(other.frames().map((frame) => frame.url())).not.toContain(`${service.url}/`);

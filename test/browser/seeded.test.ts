@@ -309,7 +309,7 @@ test("a question to a person is counted in the navigation, shown exactly, and an
   await card.getByLabel("What the call gave").fill('{"refund":"re_1"}');
   await card.getByRole("button", { name: /^Done: / }).press("Enter");
   await page.keyboard.press("Enter");
-  // It is decided although the page is left.
+  // The question is decided although the page is left.
   await page.reload();
   await page.getByRole("heading", { name: /^Failed/ }).waitFor();
   await expect.poll(() => page.getByRole("heading", { name: /^Decide/ }).count()).toBe(0);
@@ -520,7 +520,7 @@ test("the eleven tasks take at most four clicks each", async () => {
 
   await tab.go("mappings/alertmanager/edit");
   await page.getByRole("textbox", { name: "messageTemplate" }).press("ControlOrMeta+a");
-  // As a person: Chromium itself adds styles when text replaces text.
+  // Types as a person does: Chromium itself adds styles when text replaces text.
   await page.keyboard.press("Delete");
   await page.keyboard.insertText("Alert {{json alerts}}");
   counted["a changed mapping over the last week"] = await clicks([

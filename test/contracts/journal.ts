@@ -33,7 +33,7 @@ import { describeWatch } from "./journal/watch.ts";
 interface JournalFeatures {
   /** Several nodes can have it open. */
   hasNodes: boolean;
-  /** It keeps `maxBytes`. */
+  /** The store keeps `maxBytes`. */
   hasSizeLimit: boolean;
   /** Opening it and each call takes milliseconds. */
   isSlow: boolean;

@@ -22,7 +22,7 @@ const TIMEOUT_MS = 1_800_000 + kills * 60_000;
 const TOKENS = { hookToken: HOOK_TOKEN, gatewayToken: GATEWAY_TOKEN };
 const PRELOAD = path.join(import.meta.dirname, "effects/copy-at-commit.mjs");
 
-/** What is sent between two commits is done when a kill comes before the second, and not yet when it comes after the first. */
+/** A message between two commits is sent when a kill comes before the second, and not yet when it comes after the first. */
 test("what a kill leaves before and after each commit", async () => {
   const turn = await prepareTurn("http");
   const copies = `${turn.folder}-copies`;

@@ -1,4 +1,4 @@
-/** What a primary shows after a crash, and loses with its failover, is not taken for committed. */
+/** Rows that a primary shows after a crash, and loses with its failover, are not taken for committed. */
 import { Client } from "pg";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { retryWhileUnavailable } from "../../src/core/dispatch/retry.ts";
@@ -74,7 +74,7 @@ test("the end of a run and of a delivery, and a system event", async () => {
   expect(await journal.listDeliveries({ limit: 1 })).toMatchObject([{ state: "sent" }]);
 });
 
-/** As the dispatcher does. */
+/** Waits as the dispatcher does. */
 function untilAvailable<Result>(call: () => Promise<Result>): Promise<Result> {
   return retryWhileUnavailable(call, { log: silentLog, signal: new AbortController().signal });
 }

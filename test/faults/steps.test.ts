@@ -10,7 +10,7 @@ import { startProcess } from "../support/process.ts";
 import { GATEWAY_TOKEN, HOOK_TOKEN, openService, withTokens } from "../support/service.ts";
 import { createServer } from "node:http";
 
-/** What a turn with two calls asks for, in order, without a kill. */
+/** The requests of a turn with two calls, in order, without a kill. */
 const REQUESTS = ["model 0", "call 1", "model 1", "call 2", "model 2"];
 
 /** A turn for each request: it is killed during that one. */

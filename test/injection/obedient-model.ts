@@ -1,6 +1,6 @@
 import { type ModelServer, startModels } from "../support/models.ts";
 
-/** What a text can tell a model to do. */
+/** The orders that a text can give a model. */
 export interface Order {
   calls?: { name: string; arguments: object }[];
   reply?: string;

@@ -11,7 +11,7 @@ import { startToolServer, type ToolServer } from "../support/tool-server.ts";
 import { openTo } from "../support/preset.ts";
 import { type ObedientModel, type Order, startObedientModel } from "./obedient-model.ts";
 
-/** What only a private tool set knows. */
+/** A text that only a private tool set knows. */
 export const SECRET = "hunter2";
 
 /** Everything that an attacker could want from the agent of this world. */
@@ -51,7 +51,7 @@ const WANTED = { project: "OPS", title: "Wanted" };
 /** The update that needs nobody, unless a stranger has started the turn. */
 const UPDATE = { page: "main", comment: "seen" };
 
-/** What the operator's own words ask for. */
+/** The calls and the reply that the operator's own words ask for. */
 const WORK: Order = {
   calls: [
     { name: "tickets__show", arguments: { id: 7 } },
@@ -72,7 +72,7 @@ export interface World {
   config: UserConfig;
   /** Answers questions as a person who wants `WANTED`, until these events are done. */
   finish(eventIds: string[]): Promise<void>;
-  /** What has happened that neither a grant nor a person allowed. */
+  /** Effects that neither a grant nor a person allowed. */
   effects(): Promise<string[]>;
   /** How often each part of the operator's work was done. */
   work(): Promise<Record<string, number>>;
@@ -83,7 +83,7 @@ export interface WorldOptions {
   presets?: NonNullable<UserConfig["hooks"]>["presets"];
   /** Where their events may be. */
   place?: string;
-  /** What is read, and what the tools answer, has orders too. */
+  /** The context, and the answers of the tools, have orders too. */
   poisoned?: { context?: boolean; results?: boolean };
   /** Replies go only where others can see them. */
   isPublic?: boolean;

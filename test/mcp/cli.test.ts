@@ -87,7 +87,7 @@ describe("webhooks mcp", () => {
     const client = new Client({ name: "test", version: "1" }, { versionNegotiation: { mode } });
     await client.connect(transport);
     expect(client.getServerVersion()?.name).toBe("hookline");
-    // It keeps no capability that its version does not know.
+    // The server names no capability that its version does not know.
     expect(client.getServerCapabilities()).toEqual({ extensions: { "io.modelcontextprotocol/events": {} } });
     await client.close();
   });

@@ -23,7 +23,7 @@ import { type Service, startService } from "../support/service.ts";
 
 const NAME = { name: "deploys" };
 
-/** What a service did. */
+/** The results of a service. */
 interface Seen {
   discovered: RpcAnswer;
   listed: RpcAnswer;

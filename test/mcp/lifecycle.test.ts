@@ -153,7 +153,7 @@ describe("a subscription ends", () => {
     expect((await subscribe({ arguments: filter })).error).toBeUndefined();
   }
 
-  /** What the subscriber gets, once the subscription is gone. */
+  /** The message that the subscriber gets, once the subscription is gone. */
   async function readEnd(): Promise<Json> {
     await expect.poll(() => callback.received.length).toBe(1);
     expect(callback.received[0]!.headers["webhook-id"]).toMatch(/^msg_terminated_/);

@@ -60,9 +60,9 @@ test("after a copy was restored, a newer cursor gets all events, and the word th
   const { cursor: late } = await pollFor(service, early, await post(service, 10));
   const restored = await start((folder) => cpSync(copy, path.join(folder, ".webhooks/journal.db")));
   const other = await post(restored, 20);
-  // Also those at positions that the subscriber knows of the store before.
+  // True for positions that the subscriber knows of the store before.
   expect(await pollFor(restored, late, other)).toMatchObject({ isTruncated: true });
-  // What both have in common goes on.
+  // Positions that both have in common go on.
   expect(await pollFor(restored, early, other)).toMatchObject({ isTruncated: false });
 });
 

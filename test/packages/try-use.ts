@@ -7,7 +7,7 @@ import { compileTransform } from "../../src/core/transforms/compile-transform.ts
 import type { Isolation, TransformRunner } from "../../src/core/transforms/runner.ts";
 import { toInput } from "../contracts/transform-folder.ts";
 
-/** What a use of a package gives: a value as JSON carries it, or why there is none. */
+/** The result of a use of a package: a value as JSON carries it, or why there is none. */
 type Given = { value: unknown } | { problem: string };
 
 /** The modules are beside the packages, and not within `node_modules`: that would make them packages. */

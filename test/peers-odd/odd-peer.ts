@@ -6,13 +6,13 @@ import type { CallDescription } from "../../src/core/ports/tool-set.ts";
 export interface OddPeer {
   /** Its provider, tool set and hook: lower-case letters, digits and `-`, at most 24. Unique in the table. */
   key: string;
-  /** What the peer does, and what comes of it. */
+  /** Says what the peer does, and what comes of it. */
   name: string;
   /** The public thread that tells of it. */
   thread?: string;
   /** The provider's kind. Default: `openai-compatible`. */
   kind?: "openai-compatible" | "openai" | "anthropic";
-  /** What the model answers to each request, oldest first. The last one is repeated. */
+  /** The model's answer to each request, oldest first. The last one is repeated. */
   answers: PeerAnswer[];
   /** If the model fails, another one replies `SPARE_REPLY`. */
   hasSpare?: boolean;
@@ -37,7 +37,7 @@ export interface PeerAnswer {
 
 export const SPARE_REPLY = "The other model replies.";
 
-/** What comes of the event. What is absent must not happen. */
+/** The outcome of the event. Nothing else may happen. */
 interface Expected {
   /** The text that is delivered. */
   reply?: string;
@@ -47,7 +47,7 @@ interface Expected {
   written?: string[];
   /** The arguments of the calls that a person was asked about, in their order. */
   asked?: string[];
-  /** What the model was given for the calls of all its answers, in their order. */
+  /** The results that the model was given for the calls of all its answers, in their order. */
   results?: (string | RegExp)[];
   /** Warnings of the run: each is found in one of them, and there are no others. */
   warnings?: (string | RegExp)[];
@@ -66,7 +66,7 @@ export interface ModelCall {
   /** Absent: as a model that follows the specification. */
   id?: unknown;
   name: string;
-  /** Of the call; as a text it is sent as it is. */
+  /** The call's; a text is sent as it is. */
   arguments: unknown;
 }
 

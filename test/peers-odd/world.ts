@@ -9,7 +9,7 @@ import { type Service, startService } from "../support/service.ts";
 import { startToolServer, type ToolServer } from "../support/tool-server.ts";
 import { chat, grantsOf, type OddPeer, SPARE_REPLY } from "./odd-peer.ts";
 
-/** What came of a row's event. */
+/** The outcome of a row's event. */
 interface RowOutcome {
   replies: string[];
   error: string | undefined;

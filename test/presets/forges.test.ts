@@ -1,4 +1,4 @@
-/** What samples cannot say of the forges and trackers: the options, and one conversation for several events. */
+/** Facts about the forges and trackers that samples cannot show: the options, and one conversation for several events. */
 import { describe, expect, test } from "vitest";
 import { usePreset } from "../support/preset.ts";
 

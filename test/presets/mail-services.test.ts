@@ -21,7 +21,7 @@ afterAll(() => service.close());
 const post = (hook: string, init: RequestInit): Promise<Response> =>
   fetch(`${service.url}/hooks/${hook}`, { method: "POST", ...init });
 
-/** What the agent got of the only mail. */
+/** The agent's turn for the only mail. */
 async function toTurn(hook: string): Promise<string> {
   const { events } = await service.api(`/api/events?hook=${hook}`);
   const key = encodeURIComponent(events[0].actions[0].sessionKey);

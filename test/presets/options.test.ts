@@ -1,4 +1,4 @@
-/** What a use of a preset adds to it and replaces, as its sender sees it. */
+/** The additions and replacements of a use of a preset, as its sender sees them. */
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";

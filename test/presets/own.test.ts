@@ -140,7 +140,7 @@ describe("webhooks presets copy", () => {
     enabled: true, ${HOOK_TOKEN},
     presets: [
       "mail",
-      // of the shop
+      // the shop's
       { use: "github", with: { path: "shop", secret: "\${file:.webhooks/secret}", instructions: "Be brief.", events: ["issues.opened"] } },
     ],
   },

@@ -1,4 +1,4 @@
-/** What holds for every preset of the package. `webhooks test presets --update` records the actions of new samples. */
+/** Rules for every preset of the package. `webhooks test presets --update` records the actions of new samples. */
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
@@ -38,7 +38,7 @@ describe.each(findSamples(PRESETS_FOLDER))("$name", (set) => {
       const text: string = action.message ?? action.text;
       expect(text).not.toMatch(/\[object |\n\n\n|undefined|\bnull\b/);
       expect(text.length).toBeLessThanOrEqual(4000);
-      // What has no id has a separate session.
+      // An event without an id has a separate session.
       if (action.kind === "agent" && !["mail", "generic"].includes(set.name))
         expect(action.sessionKey).toMatch(/^hook:/);
     }

@@ -1,5 +1,5 @@
 /**
- * What presets read as context: each read of a built-in preset, beside a double of the vendor's API whose answers have the shape
+ * The reads of presets for context: each read of a built-in preset, beside a double of the vendor's API whose answers have the shape
  * of the vendor's reference, which is named.
  */
 import { readFileSync } from "node:fs";
@@ -74,7 +74,7 @@ function sample(preset: string, name: string): { payload: object; headers: Recor
   try {
     ({ headers } = { headers: {}, ...read(`${name}.request.json`) });
   } catch {
-    // It needs no headers.
+    // The sample needs no headers.
   }
   return { payload: read(`${name}.json`), headers };
 }
@@ -351,7 +351,7 @@ const CASES: Case[] = [
   },
 ];
 
-/** Those with a test below. */
+/** Reads with a test below. */
 const APART = ["github failed-log", "bitbucket diff", "stripe customer"];
 
 test("every read of a built-in preset has a case", () => {

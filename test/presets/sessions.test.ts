@@ -1,4 +1,4 @@
-/** What belongs together is one session, and nothing else is. */
+/** Events that belong together are one session, and no others are. */
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { usePreset } from "../support/preset.ts";

@@ -206,7 +206,7 @@ const ROUTES: Record<string, Route> = {
   },
 };
 
-/** Of https://github.com/linear/linear/blob/master/packages/sdk/src/schema.graphql what presets use. */
+/** The parts of https://github.com/linear/linear/blob/master/packages/sdk/src/schema.graphql that presets use. */
 const LINEAR = buildSchema(`
   type Query {
     issue(id: String!): Issue!

@@ -3,7 +3,7 @@ import type { AdfDocument, AdfNode } from "../../src/vendors/jira/comments.ts";
 
 const BLOCKS = ["paragraph", "codeBlock", "blockquote", "bulletList", "orderedList"];
 
-/** What a node may hold: https://developer.atlassian.com/cloud/jira/platform/apis/document/structure/ */
+/** The content that a node may have: https://developer.atlassian.com/cloud/jira/platform/apis/document/structure/ */
 const CONTENT: Record<string, string[]> = {
   doc: [...BLOCKS, "table"],
   paragraph: ["text", "hardBreak"],
@@ -67,7 +67,7 @@ export function isAdf(value: unknown): value is AdfDocument {
   return validate(value);
 }
 
-/** What a reader sees of a document: the address of a link in parentheses unless it is the text. */
+/** The text that a reader sees of a document: the address of a link in parentheses unless it is the text. */
 export function shownAdf({ content }: AdfDocument): string {
   return content.map(shownBlock).join("\n\n");
 }

@@ -26,7 +26,7 @@ export const PARSERS: Record<string, (text: string) => string> = {
   marked: (text) => marked.parse(text, { async: false, gfm: true }),
 };
 
-/** What a comment does besides being read, as GitHub and GitLab read it from a parser's HTML. */
+/** The effects of a comment besides being read, as GitHub and GitLab read them from a parser's HTML. */
 export function findEffects(html: string): string[] {
   const effects: string[] = [];
   /** The text of one block. Code and links to other places are no part of a reference. */

@@ -24,7 +24,7 @@ export interface Comment {
 interface CommentRoute {
   method: string;
   path: RegExp;
-  /** What the route does with the comments. */
+  /** The effect of the route on the comments. */
   kind: "add" | "edit" | "list" | "react";
   /** The comment's text; undefined: the service refuses such a body. */
   textOf(body: Record<string, unknown>): unknown;
@@ -57,7 +57,7 @@ export async function startComments({ isAuthorized, routes, refuse }: CommentSer
     requests.push(`${method} ${path}`);
     if (!isAuthorized(headers)) return refuse(401);
     for (const { kind, textOf, toAnswer, ...route } of routes) {
-      // What can be edited can be deleted.
+      // A comment that can be edited can be deleted.
       const deleted = method === "DELETE" && kind === "edit" ? route.path.exec(path)?.[1] : undefined;
       if (deleted !== undefined) {
         const at = comments.findIndex(({ id }) => id === deleted);

@@ -153,7 +153,7 @@ export const jira: CommentService = {
   ],
 };
 
-/** What a reader sees of a comment of Jira. */
+/** The text that a reader sees of a comment of Jira. */
 export function shownJira(text: string): string {
   return withoutMark(shownAdf(JSON.parse(text)));
 }

@@ -14,7 +14,7 @@ export interface CommentSubject {
   thread?: string;
   unknown: string;
   malformed: string[];
-  /** What the service stores of `Hello @ada.` in the delivery `d:0`. */
+  /** The form in which the service stores `Hello @ada.` in the delivery `d:0`. */
   raw: unknown;
   /** The text of a stored comment, as it was sent. Default: the effects of `neutralize` are taken back. */
   toText?(stored: string): string;
@@ -22,7 +22,7 @@ export interface CommentSubject {
 
 export const TOKEN = "token-for-tests-0000";
 
-/** What each channel must do that writes comments. */
+/** Rules for each channel that writes comments. */
 export function describeComments(
   name: string,
   { service, open, raw, toText = shownText, ...recipients }: CommentSubject,

@@ -5,7 +5,7 @@ export function withoutMark(comment: string): string {
     .replace(/^\u2063{2}(?:[\u200B-\u200D\u2060]{32}){1,2}/, "");
 }
 
-/** What a reader sees of a comment: without the hidden mark, and without the marks that make it neutral. */
+/** The text that a reader sees of a comment: without the hidden mark, and without the marks that make it neutral. */
 export function shownText(comment: string): string {
   return withoutMark(comment).replaceAll("\u200B", "").replaceAll("&lt;", "<");
 }

@@ -27,7 +27,7 @@ export interface DispatchSetup {
   folder?: string;
   /** Default: a journal in SQLite. */
   open?: OpenJournal;
-  /** What the dispatcher gets in place of the journal. */
+  /** Makes what the dispatcher gets in place of the journal. */
   wrap?(journal: Journal): Journal;
   restarting?(times: number): void;
 }

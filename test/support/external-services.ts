@@ -28,7 +28,7 @@ export interface ExternalServices {
   /** Oldest first. */
   turns: Arrival[];
   messages: Arrival[];
-  /** What HTTP targets took, each below `targetsUrl` by its name. */
+  /** The posts that HTTP targets took, each below `targetsUrl` by its name. */
   targetsUrl: string;
   posts: Arrival[];
   /** Announces a restart of the service: later effects come from the new process. */

@@ -2,9 +2,9 @@ import { type JsonAnswer, startJsonServer } from "./json-server.ts";
 
 export interface GitlabReviews {
   baseUrl: string;
-  /** What people see, oldest first. */
+  /** Comments that people see, oldest first. */
   notes: { id: number; body: string; position?: Record<string, unknown> }[];
-  /** What only the account sees. */
+  /** Comments that only the account sees. */
   drafts: { id: number; note: string; position?: Record<string, unknown> }[];
   /** The states that reviews have given the account. */
   states: string[];

@@ -8,7 +8,7 @@ interface Posted {
   path: string | undefined;
   headers: IncomingHttpHeaders;
   body: Record<string, unknown>;
-  /** What the scheme `standard-webhooks` says about it. */
+  /** The verdict of the scheme `standard-webhooks`. */
   signature: unknown;
 }
 

@@ -20,7 +20,7 @@ export interface Imsg {
 /** Creates a double of `imsg rpc`: see `imsg-stub.ts`. */
 export async function startImsg(): Promise<Imsg> {
   const folder = await mkdtemp(path.join(tmpdir(), "imsg-"));
-  // It is started often, and to strip its types takes longer than the rest of a start.
+  // Strip the types once: that takes longer than the rest of a start, and there are many starts.
   const program = path.join(folder, "imsg.mjs");
   writeFileSync(program, stripTypeScriptTypes(readFileSync(new URL(import.meta.resolve("./imsg-stub.ts")), "utf8")));
   return {

@@ -17,7 +17,7 @@ export interface LinearServer extends Pick<CommentServer, "baseUrl" | "close" | 
   /** An agent session, and what the agent has said in it. */
   session: string;
   activities: LinearActivity[];
-  /** What reactions are on: the ids of comments and the identifiers of issues. */
+  /** The places of reactions: the ids of comments and the identifiers of issues. */
   reactions: string[];
 }
 
@@ -32,7 +32,7 @@ interface LinearActivity {
   ephemeral: boolean;
 }
 
-/** What the channel uses of https://linear.app/developers/graphql. */
+/** The parts of https://linear.app/developers/graphql that the channel uses. */
 const SCHEMA = `
   scalar JSONObject
   type Query {

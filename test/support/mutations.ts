@@ -199,7 +199,7 @@ function mutateHeader(request: Mutable, random: Random): void {
   ])();
 }
 
-/** What someone without the secret could send: signed with an empty key, or another time's request. */
+/** Forgeries of someone without the secret: signed with an empty key, or another time's request. */
 function forge(request: Mutable, scheme: string, random: Random): void {
   const sign = (key: string): string => createHmac("sha256", key).update(request.body).digest("hex");
   random.pick([

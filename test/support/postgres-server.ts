@@ -44,12 +44,12 @@ export interface PostgresServer {
 }
 
 interface PostgresOptions {
-  /** It writes to the disk at each commit, as in production. */
+  /** Writes to the disk at each commit, as in production. */
   durable?: boolean;
   flags?: string[];
-  /** It follows this server, as a copy of it. */
+  /** Follows this server, as a copy of it. */
   standbyOf?: Pick<PostgresServer, "port" | "data">;
-  /** It also takes connections over TLS. */
+  /** Takes connections over TLS too. */
   certificate?: { cert: string; key: string };
 }
 
@@ -63,7 +63,7 @@ export async function startPostgres({
   certificate,
 }: PostgresOptions = {}): Promise<PostgresServer> {
   const folder = mkdtempSync(path.join(tmpdir(), "hookline-postgres-"));
-  // As root, the server runs as another user, who must reach its folder.
+  // Started by root, the server runs as another user, who must reach its folder.
   chmodSync(folder, 0o755);
   const data = path.join(folder, "data");
   const port = await findFreePort();

@@ -25,7 +25,7 @@ const HELPERS = { HOOKLINE_TEST_ACP_AGENT: "acp-agent", HOOKLINE_TEST_MCP_SERVER
 
 export const ACP_AGENT = process.env.HOOKLINE_TEST_ACP_AGENT ?? path.join(import.meta.dirname, "acp-agent.ts");
 
-/** What the build reads. */
+/** The inputs of the build. */
 const INPUTS = ["src", "presets", "schemas", ".ci", "test/support", "package-lock.json"];
 
 /** For vitest's `globalSetup`: a folder like the package, with a new build if anything has changed since the last one. */

@@ -17,7 +17,7 @@ export interface RawExchange {
 }
 
 export interface RawMcpOptions {
-  /** What `tools/list` answers. */
+  /** The answer to `tools/list`. */
   tools?: unknown[];
   /** Asked before the usual answer. Gives true if it has answered. */
   intercept?(exchange: RawExchange, server: RawMcp): boolean | void;
@@ -29,7 +29,7 @@ export interface RawMcp {
   /** The names of the tools that were executed. */
   calls: string[];
   answer(request: IncomingMessage, response: ServerResponse, body: unknown): void;
-  /** As a server does that was started again. */
+  /** Forgets as a server does that was started again. */
   forgetSessions(): void;
 }
 

@@ -241,7 +241,7 @@ async function fill(journal: Journal, now: number): Promise<void> {
     planned.filter(({ runId }) => runId !== undefined),
   );
   await retrySome(journal, Math.max(now - 10 * MINUTE_MS, startOfDay()));
-  // What is unfinished comes last: the agent would otherwise take it first.
+  // Unfinished runs come last: the agent would otherwise take them first.
   const last = now - 4 * MINUTE_MS;
   for (let n = 0; n < OPEN; n++) await addOpen(journal, n, last + n * 1000);
   await journal.pauseMapping("linear", last);

@@ -66,7 +66,7 @@ function join(line: Line, client: Socket, targetPort: number): void {
     line.clients.delete(client);
     server.destroy();
   });
-  client.on("error", () => {}); // It also emits `close`.
+  client.on("error", () => {}); // The client emits `close` too.
   server.on("error", () => client.destroy());
   client.pipe(server);
   server.pipe(client);

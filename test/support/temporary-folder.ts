@@ -11,7 +11,7 @@ const NEEDED_BYTES = 2 * 1024 ** 3;
  */
 export default function setup(): () => void {
   const folder = createTemporaryFolder(hasRoom() ? MEMORY : tmpdir());
-  // As /tmp: some programs run as other users.
+  // The mode of /tmp: some programs run as other users.
   chmodSync(folder, 0o1777);
   process.env.TMPDIR = folder;
   return () => rmSync(folder, { recursive: true, force: true });

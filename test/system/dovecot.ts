@@ -89,7 +89,7 @@ async function run(files: DovecotFiles): Promise<ChildProcess> {
   return child;
 }
 
-/** It accepts connections once logins work. */
+/** Accepts connections once logins work. */
 function greets(port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect(port, "127.0.0.1");

@@ -37,7 +37,7 @@ function sign({ claims, header, key = ours.privateKey }: Token): Promise<string>
   return new SignJWT({ ...usual, ...claims }).setProtectedHeader({ alg: "RS256", kid: "key-1", ...header }).sign(key);
 }
 
-/** As Google's page about these requests does. */
+/** Checks a token as Google's page about these requests does. */
 async function googleAccepts(token: string): Promise<boolean> {
   try {
     const ticket = await new OAuth2Client().verifySignedJwtWithCertsAsync(token, certificates, AUDIENCE, ISSUERS);

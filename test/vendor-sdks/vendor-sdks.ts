@@ -16,7 +16,7 @@ export interface VendorSdk {
   library: string;
   scheme: string;
   options: { secret: string; [option: string]: unknown };
-  /** What the library can read. Default: any text. */
+  /** The texts that the library can read. Default: any. */
   bodies?: "json" | "linear" | "form" | "not empty";
   /** Throws or gives something false for a request that it refuses. */
   verify(request: SdkRequest): unknown;

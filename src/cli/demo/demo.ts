@@ -6,13 +6,22 @@ import path from "node:path";
 import { Writable } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
 import { PRESETS_FOLDER } from "../../core/config/presets/file.ts";
+import { PACKAGE_ROOT } from "../../core/shared/system/package.ts";
 import { toPrintable } from "../../core/telemetry/log.ts";
+import type { EventTimeline } from "../../operator/views.ts";
 import { type CliIo, print, printJson, style, wrapWords } from "../io.ts";
+import { createOperatorClient, type OperatorClient } from "../operator-client.ts";
 import { type DemoProject, leaveProject, writeProject } from "./project.ts";
-import { type DemoService, startService } from "./service-process.ts";
+import { type ServiceProcess, spawnProgram, untilListening } from "./service-process.ts";
 
 /** Takes what a program that reads JSON does not want. */
 const NOWHERE = new Writable({ write: (_chunk, _encoding, done) => done() });
+
+/** The program that is running: its source in a checkout, else as the package has it. */
+const PROGRAM = path.join(
+  PACKAGE_ROOT,
+  import.meta.filename.endsWith(".ts") ? "src/cli/webhooks.ts" : "dist/cli/webhooks.js",
+);
 
 /** How many turns of a slow agent are started at once before the service is killed. */
 const BURST = 12;
@@ -33,10 +42,10 @@ async function runDemo(json: boolean, terminal: CliIo): Promise<void> {
   const team = await openTeam();
   const project = writeProject(mkdtempSync(path.join(tmpdir(), "hookline-demo-")), team.url);
   const demo = createDemo(project, io);
-  let service = await startService(project);
-  io.stopSignal().addEventListener("abort", () => void service.end("SIGTERM"));
+  let service = await startService(project, io);
+  io.stopSignal().addEventListener("abort", () => void service.process.end("SIGTERM"));
   try {
-    demo.say(`Hookline listens on ${service.url}. Its configuration and state are in ${project.folder}.`);
+    demo.say(`Hookline listens on ${service.process.url}. Its configuration and state are in ${project.folder}.`);
     demo.say("The agent is the built-in echo, and the team's chat is an endpoint of this process.");
     await demo.show(
       service,
@@ -50,7 +59,7 @@ async function runDemo(json: boolean, terminal: CliIo): Promise<void> {
     const { length } = team.received;
     if (length < BURST) throw new Error(`The team received ${length} messages.`);
   } finally {
-    await service.end("SIGTERM");
+    await service.process.end("SIGTERM");
     team.close();
   }
   leaveProject(project);
@@ -84,10 +93,10 @@ function createDemo(project: DemoProject, io: CliIo) {
       field("request", `POST /hooks/${hook} (${JSON.stringify(payload).length} bytes): ${status}`);
       const event = await settle(service, eventId);
       for (const run of event.runs) {
-        field("action", `agent turn in session ${run.sessionKey}: ${run.action.message}`);
-        field("reply", run.reply);
-        const delivery = event.deliveries.find((each: { runId: string }) => each.runId === run.id);
-        field("delivery", `${delivery.state} to ${delivery.route.channel} ${delivery.route.to}`);
+        field("action", `agent turn in session ${run.sessionKey}: ${run.action?.message}`);
+        field("reply", run.reply ?? "");
+        const { state, route } = event.deliveries.find(({ runId }) => runId === run.id) ?? {};
+        field("delivery", `${state} to ${route?.channel} ${route?.to}`);
       }
     },
 
@@ -97,11 +106,11 @@ function createDemo(project: DemoProject, io: CliIo) {
       print(io, before.trimEnd().replace(/^/gm, "  "));
       const failed = readSample("github/deployment-failed");
       await this.show(service, "A deployment failed on GitHub", "github/deployments", failed);
-      const { config } = await service.api("/api/status");
+      const { config } = await service.api.call("GET /api/status");
       const savedAt = performance.now();
       const after = before.replace("message: `", "message: `Please look: ");
       writeFileSync(project.transform, after);
-      await until(async () => (await service.api("/api/status")).config.generation > config.generation);
+      await until(async () => (await service.api.call("GET /api/status")).config.generation > config.generation);
       title(`The file is edited: the new code is live after ${Math.round(performance.now() - savedAt)} ms`);
       const lines = after.split("\n");
       for (const [index, line] of before.split("\n").entries()) {
@@ -115,13 +124,14 @@ function createDemo(project: DemoProject, io: CliIo) {
       title(`A crash: ${BURST} turns of half a second; the service is killed when one has ended`);
       const issue = readSample("github/issue-opened");
       const answers = await Promise.all(Array.from({ length: BURST }, () => service.post("slow", issue)));
-      await until(async () => (await service.api("/api/events?hook=slow&status=done")).events.length > 0);
-      const { runs: running } = await service.api("/api/runs?state=running");
-      await service.end("SIGKILL");
+      const done = { hook: "slow", status: "done" };
+      await until(async () => (await service.api.call("GET /api/events", done)).events.length > 0);
+      const { runs: running } = await service.api.call("GET /api/runs", { state: "running" });
+      await service.process.end("SIGKILL");
       const accepted = answers.filter(({ status }) => status === 202).length;
       field("answers", `${accepted} × 202, then SIGKILL with ${running.length} turns running`);
       const restartedAt = performance.now();
-      const again = await startService(project, Number(new URL(service.url).port));
+      const again = await startService(project, io, Number(new URL(service.process.url).port));
       field("restart", `on the same folder, listening after ${Math.round(performance.now() - restartedAt)} ms`);
       const events = await Promise.all(answers.map(({ eventId }) => settle(again, eventId)));
       const runs = events.flatMap((event) => event.runs).filter(({ state }) => state === "done");
@@ -135,13 +145,39 @@ function createDemo(project: DemoProject, io: CliIo) {
   };
 }
 
+/** The service of the project, in a process, and its API. */
+interface DemoService {
+  process: ServiceProcess;
+  api: OperatorClient;
+  /** Posts JSON to a hook. */
+  post(hook: string, payload: unknown): Promise<{ status: number; eventId: string }>;
+}
+
+async function startService({ config, hookToken }: DemoProject, io: CliIo, port = 0): Promise<DemoService> {
+  const service = await untilListening(
+    spawnProgram(PROGRAM, ["serve", "--config", config, "--port", String(port)]),
+  );
+  return {
+    process: service,
+    api: await createOperatorClient({ config, url: service.url }, io),
+    async post(hook, payload) {
+      const headers = { authorization: `Bearer ${hookToken}`, "content-type": "application/json" };
+      const body = JSON.stringify(payload);
+      const answer = await fetch(`${service.url}/hooks/${hook}`, { method: "POST", headers, body });
+      const { eventId }: { eventId: string } = JSON.parse(await answer.text());
+      return { status: answer.status, eventId };
+    },
+  };
+}
+
 const ENDED = new Set(["done", "skipped", "failed", "canceled"]);
 
 /** The event, once nothing of it is open. */
-async function settle(service: DemoService, eventId: string) {
-  let event = await service.api(`/api/events/${eventId}`);
+async function settle({ api }: DemoService, id: string): Promise<EventTimeline> {
+  const read = (): Promise<EventTimeline> => api.call("GET /api/events/:id", { id });
+  let event = await read();
   await until(async () => {
-    event = await service.api(`/api/events/${eventId}`);
+    event = await read();
     return ENDED.has(event.status);
   });
   return event;

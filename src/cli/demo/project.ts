@@ -7,25 +7,29 @@ export interface DemoProject {
   folder: string;
   config: string;
   transform: string;
-  tokens: { hook: string; gateway: string };
+  hookToken: string;
 }
 
 /** `teamUrl`: where replies are posted. */
 export function writeProject(folder: string, teamUrl: string): DemoProject {
   const [config, transform] = [path.join(folder, "webhooks.json5"), path.join(folder, "transforms/deployment.ts")];
-  const tokens = { hook: randomBytes(24).toString("base64url"), gateway: randomBytes(24).toString("base64url") };
+  const [hookToken, gatewayToken] = [createToken(), createToken()];
   mkdirSync(path.dirname(transform), { recursive: true });
   writeFileSync(config, CONFIG);
   writeFileSync(transform, TRANSFORM);
-  const variables = [`HOOK_TOKEN=${tokens.hook}`, `GATEWAY_TOKEN=${tokens.gateway}`, `TEAM_URL=${teamUrl}`];
+  const variables = [`HOOK_TOKEN=${hookToken}`, `GATEWAY_TOKEN=${gatewayToken}`, `TEAM_URL=${teamUrl}`];
   writeFileSync(path.join(folder, ".env"), variables.map((line) => `${line}\n`).join(""), { mode: 0o600 });
-  return { folder, config, transform, tokens };
+  return { folder, config, transform, hookToken };
 }
 
 /** Takes the team's address out: what answered there ends with the demo. */
 export function leaveProject({ config }: DemoProject): void {
   const lines = readFileSync(config, "utf8").split("\n");
   writeFileSync(config, lines.filter((line) => !/\bteam\b/.test(line)).join("\n"));
+}
+
+function createToken(): string {
+  return randomBytes(24).toString("base64url");
 }
 
 const CONFIG = `{

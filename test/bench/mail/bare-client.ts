@@ -63,7 +63,7 @@ async function login({ host, imapPort, passwordOf }: Dovecot, user: string): Pro
     auth,
     logger: false,
   });
-  client.on("error", () => {}); // It also emits `close`.
+  client.on("error", () => {}); // The client emits `close` too.
   await client.connect();
   return client;
 }

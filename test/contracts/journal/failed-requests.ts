@@ -40,7 +40,7 @@ export function describeFailedRequests(open: OpenJournal): void {
       await expect.poll(() => changes).toContainEqual({ kind: "event", id: first });
       unwatch();
       expect(await journal.getEvent(first)).toMatchObject({ status: "failed", dead: 0, replayedBy: replay });
-      // It is settled once.
+      // Settled once: a later replay changes nothing.
       await accept(journal, sampleEvent({ replayOf: first, status: "skipped", actions: [] }));
       expect(await journal.getEvent(first)).toMatchObject({ replayedBy: replay });
 

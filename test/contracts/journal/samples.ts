@@ -154,7 +154,7 @@ export async function sweepAll(journal: Journal, retention: Retention): Promise<
   while (await journal.sweep(retention));
 }
 
-/** What `history` gives of an entry. */
+/** The turn that `history` gives of an entry. */
 export function toTurn({ role, text, at, boundary }: NewEntry): Turn {
   return { role, text, at, boundary };
 }

@@ -139,7 +139,7 @@ export function describeSuspects(open: OpenJournal, { hasNodes }: { hasNodes: bo
     expect(await journal.readSurvival(nextId(), since)).toMatchObject({ alone: 0, longestMs: 0, otherEnds: 4 });
     expect(await journal.countRestarts(dayAgo)).toBe(3);
 
-    // It survives: the process goes on without it.
+    // The suspect ends well: the process goes on without it.
     const second = await journal.claimSuspect(Date.now() + HOUR);
     if (second?.kind !== "run") throw new Error("no suspect");
     await journal.completeRun(second.work, sampleOutcome());

@@ -53,7 +53,7 @@ export function sumAudits(audits: Audit[]): Audit {
 function isAgain(effect: Effect, before: Effect, earlier: Effect | undefined): boolean {
   if (!earlier) return false;
   if (effect.fault === "pause" || earlier.fault === "pause") return true;
-  // What arrived together is repeated together.
+  // Requests that arrived together are repeated together.
   const isNext = effect.numbers === undefined ? effect.number === before.number : effect.numbers === before.numbers;
   return isNext && (effect.processNumber !== earlier.processNumber || effect.fault !== undefined);
 }

@@ -23,7 +23,7 @@ export interface CampaignOptions {
   signal: "SIGKILL" | "SIGTERM";
   /** Decides when each kill happens, which hooks are repeated, and what else happens. */
   seed: number;
-  /** What happens beside kills, as far as the machine allows it. */
+  /** Faults beside kills, as far as the machine allows them. */
   faults?: readonly Fault[];
 }
 
@@ -202,7 +202,7 @@ async function killDuringStart(testBed: TestBed, random: Random): Promise<void> 
   testBed.kills += 1;
 }
 
-/** What the last process has sent counts as its own, although it may be read after the process has ended. */
+/** Messages of the last process count as its own, although they may be read after the process has ended. */
 async function beginProcess({ external }: TestBed): Promise<void> {
   await external.allArrived();
   external.countProcess();

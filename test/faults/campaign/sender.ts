@@ -6,7 +6,7 @@ import type { ExternalServices } from "../../support/external-services.ts";
  * have an order, which all later steps must keep.
  */
 export interface Sender {
-  /** Also the session key, except for wakes, which use the main session. */
+  /** The session key too, except for wakes, which use the main session. */
   name: string;
   kind: (typeof SENDER_KINDS)[number];
   /** Each request of kind `batch` has several. */

@@ -21,7 +21,7 @@ export interface SubscriptionsReport {
   abandoned: number;
 }
 
-/** What a subscriber saw, in order. */
+/** The publications that a subscriber saw, in order. */
 interface Seen {
   eventId: string;
   cursor: number;
@@ -106,7 +106,7 @@ export async function runSubscriptionsCampaign({
           );
           if (answer.status === 200) return answer.body.eventId;
         } catch {
-          // It was killed.
+          // The service was killed.
         }
         await sleep(20);
       }

@@ -5,7 +5,7 @@ import path from "node:path";
 /** A file system on an image of a block device. */
 export interface BlockDevice {
   folder: string;
-  /** What has not reached the device is lost. No process may use the folder any more. */
+  /** Loses all that has not reached the device. No process may use the folder any more. */
   cutPower(): void;
   remove(): void;
 }

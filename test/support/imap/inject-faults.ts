@@ -4,7 +4,7 @@ import type { Connection, FetchHandler, FetchItem, Hoodiecrow, Message } from ".
 const require = createRequire(import.meta.url);
 const FETCH = require("hoodiecrow-imap/lib/commands/handlers/fetch.js") as Record<string, FetchHandler>;
 
-/** What happens when a mail is fetched. */
+/** The fault when a mail is fetched. */
 type Fault = { kind: "cut"; times: number } | { kind: "fail" } | { kind: "hide" } | { kind: "nil"; items: RegExp };
 
 /** Returns the map of faulty mails, to which a test adds. */

@@ -14,7 +14,7 @@ export interface MailContext {
 
 export interface MadeMail {
   source: Buffer;
-  /** What `readMail` must return, if that is certain. */
+  /** The result that `readMail` must return, if that is certain. */
   expected?: Expected;
 }
 

@@ -7,7 +7,7 @@ export interface VendorHook {
   secret: string | undefined;
   events: string[];
   isActive: boolean;
-  /** What else was asked for. */
+  /** The other fields that were asked for. */
   body: Record<string, unknown>;
 }
 

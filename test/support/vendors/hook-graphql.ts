@@ -40,7 +40,7 @@ export const linear: HookDouble = ({ path, body }, store) => {
   return ok(result);
 };
 
-/** What is used of https://github.com/linear/linear/blob/master/packages/sdk/src/schema.graphql. */
+/** The parts that are used of https://github.com/linear/linear/blob/master/packages/sdk/src/schema.graphql. */
 const LINEAR = buildSchema(`
   type Query {
     webhooks(first: Int, after: String): WebhookConnection!
@@ -111,7 +111,7 @@ interface ShopifyCreate {
   webhookSubscription: { uri: string };
 }
 
-/** What is used of https://shopify.dev/docs/api/admin-graphql/latest. */
+/** The parts that are used of https://shopify.dev/docs/api/admin-graphql/latest. */
 const SHOPIFY = buildSchema(`
   type Query { webhookSubscriptions(first: Int, after: String): WebhookSubscriptionConnection! }
   type Mutation {

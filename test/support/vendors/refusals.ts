@@ -6,7 +6,7 @@ import { type JsonAnswer, startJsonServer } from "../json-server.ts";
 /** One use of a vendor's API. */
 export interface ApiUse {
   call(baseUrl: string): Promise<unknown>;
-  /** What is answered to other calls before, by path. */
+  /** The answers to other calls before, by path. */
   before?: Record<string, unknown>;
   /** Refusals that are an answer here. */
   expected?: readonly number[];
@@ -16,7 +16,7 @@ interface Limit extends JsonAnswer {
   retryAfterMs: number;
 }
 
-/** What a server says has one class at every use of its API: a limit ends, a refusal is permanent, a proxy's page is no answer. */
+/** The answer of a server has one class at every use of its API: a limit ends, a refusal is permanent, a proxy's page is no answer. */
 export function describeRefusals(
   service: string,
   {
