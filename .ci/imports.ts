@@ -29,7 +29,7 @@ const GROUND = ["core/types.ts", "core/errors.ts", "core/ports", "core/shared", 
 /** The other parts that the rooms around it may import values from. `service` connects them, and may import all of it. */
 const FACE: Record<string, string[]> = {
   stores: ["core/journal"],
-  mail: ["core/journal/rows.ts"],
+  mail: ["core/journal/columns.ts"],
   mcp: [
     "core/dispatch/retry.ts",
     "core/ingress/authenticators.ts",

@@ -1,5 +1,4 @@
 import { DAY_MS } from "./shared/time.ts";
-import { setTimeout as sleep } from "node:timers/promises";
 import { toSystemEvent } from "./actions/main-session.ts";
 import { takeAnswer } from "./approvals/chat-answer.ts";
 import { takePress } from "./approvals/press.ts";
@@ -9,11 +8,11 @@ import { receiptToResponse } from "./ingress/exchange.ts";
 import { dropPayload, parseLate, toReplayRequest } from "./ingress/hook-request.ts";
 import { fingerprintOf, idempotencyScope, toEvent, toRefusedEvent, toSignatureKey } from "./journal/new-event.ts";
 import type { AcceptResult, EventRecord, Journal, NewEvent } from "./journal/journal.ts";
-import { MAX_STATE_KEYS } from "./journal/state-refusal.ts";
+import { isStateRefusal, toStateError } from "./journal/state-refusal.ts";
 import { isBuiltInHook } from "./mapping/mapping-index.ts";
-import type { FindSent } from "./mapping/continued.ts";
 import type { IsOwn } from "./mapping/match.ts";
 import { resolveRequest, type ResolveOptions } from "./mapping/resolve-request.ts";
+import { createSentMessages } from "./mapping/sent-messages.ts";
 import { createState, type HeldState, StartAgain } from "./mapping/state.ts";
 import type { ChannelDriver } from "./ports/channel.ts";
 import type { Runtime } from "./ports/runtime.ts";
@@ -71,6 +70,7 @@ export function createReceiver(parts: ReceiverParts): Receiver {
   const backlog = createBacklogGuard(journal, () => current().config.hooks.maxPending);
   const run: TransformRunner["run"] = (bundle, call) => inSpan("transform", () => sandbox.run(bundle, call));
   const lines = createLines();
+  const { isDelivered, createFindSent } = createSentMessages({ journal, current, log });
   return { readsPayload, receive, replay, record, recordHandshake };
 
   function readsPayload(request: HookRequest, { mappings, config }: Runtime): boolean {
@@ -273,42 +273,6 @@ export function createReceiver(parts: ReceiverParts): Receiver {
     }
   }
 
-  /** A service may send its event before it answers the delivery, so a delivery that is being sent is waited for. */
-  async function isDelivered(messageId: string, channel: string | undefined): Promise<boolean> {
-    for (let waitedMs = 0; waitedMs < ECHO_WAIT_MS; waitedMs += ECHO_STEP_MS) {
-      const since = Date.now() - current().config.hooks.dedupeWindowMs;
-      const wasSent = await journal.wasSent(messageId, since, channel);
-      if (wasSent !== undefined) return wasSent;
-      await sleep(ECHO_STEP_MS);
-    }
-    return false;
-  }
-
-  /** By the ids of an event, or by the first message of their thread where only the service knows it. */
-  function createFindSent(channels: Runtime["channels"]): FindSent {
-    return async (channel, ids) => {
-      for (const id of ids) {
-        const sent = await journal.findSent(channel, id);
-        if (sent) return { sent };
-      }
-      const driver = channels.get(channel);
-      if (!driver?.findRoot) return {};
-      try {
-        for (const id of ids) {
-          const root = await driver.findRoot(id, AbortSignal.timeout(ROOT_WAIT_MS));
-          const sent = root === undefined || root === id ? undefined : await journal.findSent(channel, root);
-          if (sent) return { sent };
-        }
-        return {};
-      } catch (error) {
-        log.warn("a thread was not looked up", { step: "mapping", channel, error: messageOf(error) });
-        return {
-          warning: `${channel} was not asked for the thread, so the session is that of the mapping: ${messageOf(error)}`,
-        };
-      }
-    };
-  }
-
   /** `startedAt`: when its mapping was asked, on the clock of `performance`. */
   function commit(
     request: HookRequest,
@@ -395,21 +359,6 @@ const MAX_WOKEN = 100;
 /** How often a request runs again because other nodes changed its state. */
 const MAX_RERUNS = 3;
 
-type StateRefusal = Extract<AcceptResult, { kind: "state-changed" | "state-full" }>;
-
-function isStateRefusal(result: AcceptResult): result is StateRefusal {
-  return result.kind === "state-changed" || result.kind === "state-full";
-}
-
-function toStateError({ kind }: StateRefusal, { mapping, log, state }: Partial<Resolution> = {}): HookError {
-  if (kind === "state-changed") {
-    const message = "Other requests changed the state that this one has read. Send it again.";
-    return new HookError("overloaded", { message, headers: { "Retry-After": "1" }, detail: { mapping, log } });
-  }
-  const message = `The state "${state?.name}" has ${MAX_STATE_KEYS} keys. Set keys with a ttl, or remove some.`;
-  return new HookError("transform_failed", { detail: { mapping, log, message } });
-}
-
 function toAccepted(result: AcceptResult, resolution?: Resolution): Accepted {
   if (result.kind === "conflict") throw new HookError("idempotency_conflict");
   if (result.kind === "forged") {
@@ -423,13 +372,8 @@ function toAccepted(result: AcceptResult, resolution?: Resolution): Accepted {
   return { response, receipt, mapping: resolution?.mapping };
 }
 
-/* The sender waits for the answer meanwhile. */
-const ROOT_WAIT_MS = 2000;
+/** The sender waits for the answer meanwhile. */
 const TELL_MS = 1500;
-
-/** Senders wait three seconds for the answer. */
-const ECHO_WAIT_MS = 1000;
-const ECHO_STEP_MS = 50;
 
 function withoutDelivery(action: HookAction): HookAction {
   return action.kind === "agent" ? { ...action, deliver: false } : action;

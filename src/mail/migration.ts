@@ -2,7 +2,7 @@ import { readdirSync } from "node:fs";
 import path from "node:path";
 import { ConfigError } from "../core/errors.ts";
 import { copyOf, type Source } from "../stores/migration/source.ts";
-import { bytes } from "../core/journal/rows.ts";
+import { bytes } from "../core/journal/columns.ts";
 import { type Lock, takeLock } from "../stores/sqlite/database.ts";
 import { openMailFile } from "./store.ts";
 

@@ -1,7 +1,7 @@
 import type { Lease } from "../core/journal/journal.ts";
 import { isLeaseHeld } from "../stores/postgres/leases.ts";
 import type { PostgresJournal } from "../stores/postgres/postgres.ts";
-import { integer, optional, text } from "../core/journal/rows.ts";
+import { integer, optional, text } from "../core/journal/columns.ts";
 import { toJson, toPostgresText } from "../stores/postgres/text.ts";
 import type { Transaction } from "../stores/postgres/transaction.ts";
 import type { RefreshTokens } from "../core/ports/mail-source.ts";

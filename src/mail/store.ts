@@ -6,7 +6,7 @@ import { createFolder } from "../core/shared/system/files.ts";
 import { type Log, silentLog } from "../core/telemetry/log.ts";
 import { copyAndLog } from "../stores/sqlite/upgrade-copy.ts";
 import { type Database, type Lock, openMigrated, type Schema, takeLock, transact } from "../stores/sqlite/database.ts";
-import { integer, optional, text } from "../core/journal/rows.ts";
+import { integer, optional, text } from "../core/journal/columns.ts";
 import type { RefreshTokens } from "../core/ports/mail-source.ts";
 import { VERSION_1 } from "./version-1.ts";
 

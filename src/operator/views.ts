@@ -1,18 +1,7 @@
 import { toPrompt } from "../core/boundary/boundary.ts";
 import { exactPayload } from "../core/shared/exact-json.ts";
 import { cutText } from "../core/shared/text/text.ts";
-import {
-  type MessageWord,
-  type QuestionWord,
-  type RequestWord,
-  type StepWord,
-  toMessageWord,
-  toQuestionWord,
-  toRequestWord,
-  toStepWord,
-  toTurnWord,
-  type TurnWord,
-} from "../core/shared/words.ts";
+import { type QuestionWord, type RequestWord, toQuestionWord, toRequestWord } from "../core/shared/words.ts";
 import type { FoundMissed } from "../core/ports/missed.ts";
 import type { FindParser } from "../core/ingress/parse-body.ts";
 import { matchHook } from "../core/ingress/router.ts";
@@ -22,23 +11,17 @@ import type {
   AbandonedEvent,
   Approval,
   DeadLetter,
-  Delivery,
   Entry,
   EventFailure,
   EventRecord,
   EventSummary,
-  FailedAttempt,
-  Run,
   SessionSummary,
   SessionThread,
   Spend,
   StoredRequest,
   Timings,
-  Step,
 } from "../core/journal/journal.ts";
 import type { Question } from "../core/approvals/question/card.ts";
-import type { Runtime } from "../core/ports/runtime.ts";
-import type { AuthorityRow } from "../core/ports/authority.ts";
 import type { LogLine, Receipt } from "../core/types.ts";
 import type { BulkAnswer, BulkProgress } from "./bulk/bulk.ts";
 import type { DeadLetterGroup } from "./dead-letter-groups.ts";
@@ -52,7 +35,9 @@ import type { ActivityView } from "./activity.ts";
 import type { StatusView } from "./status.ts";
 import type { SubscriptionRow } from "./subscription-rows.ts";
 import { toView, type View } from "./iso-times.ts";
-import { type AgentActionView, toActionView, type Trial } from "./trial.ts";
+import type { ToolsView } from "./tool-views.ts";
+import type { Trial } from "./trial.ts";
+import { type DeliveryView, type RunTimeline, type RunView, toDeliveryView, toRunView } from "./work-views.ts";
 
 /** The answers of the operator API: the journal's records, with times in ISO 8601. */
 export interface OperatorAnswers {
@@ -172,70 +157,6 @@ export interface RecordingTimeline extends View<Recording> {
 
 type RecordedView = Omit<View<RecordedRequest>, "request"> & { request: RequestView };
 
-export type RunView = Omit<View<Run>, "state" | "action" | "steps" | "failedAttempts"> & {
-  state: TurnWord;
-  /** The subject of its event, in lists. */
-  subject?: string;
-  /** The open question that holds it. */
-  approvalId?: string;
-  action?: AgentActionView;
-  steps?: StepView[];
-  failedAttempts?: FailedAttemptView[];
-};
-
-type DeliveryView = Omit<View<Delivery>, "state" | "failedAttempts"> & {
-  state: MessageWord;
-  failedAttempts?: FailedAttemptView[];
-};
-
-type FailedAttemptView = View<FailedAttempt>;
-
-/** Without `answer`: only the driver reads it, to continue from. */
-type StepView = View<Omit<Step, "state" | "answer" | "boundary" | "late">> & { state: StepWord; late?: LateView };
-
-/** A result that came after a person had decided without it. */
-interface LateView {
-  state: StepWord;
-  text?: string;
-  finishedAt?: string;
-}
-
-export function toRunView({ action, steps, failedAttempts, ...run }: Run): RunView {
-  return {
-    ...toView({ ...run, state: toTurnWord(run.state) }),
-    ...(run.usage === undefined && steps && toUsed(steps)),
-    ...(action && { action: toActionView(action) }),
-    steps: steps?.map(toStepView),
-    failedAttempts: failedAttempts?.map(toView),
-  };
-}
-
-/** The tokens and the cost of the steps of a turn that has not ended. */
-export function toUsed(steps: readonly Step[]): Pick<Run, "usage" | "cost"> {
-  const answers = steps.flatMap(({ usage, cost }) => (usage ? [{ usage, cost }] : []));
-  if (answers.length === 0) return {};
-  const sum = (values: (number | undefined)[]): number | undefined =>
-    values.every((value) => value === undefined) ? undefined : values.reduce<number>((all, one = 0) => all + one, 0);
-  return {
-    usage: {
-      inputTokens: sum(answers.map(({ usage }) => usage.inputTokens)),
-      outputTokens: sum(answers.map(({ usage }) => usage.outputTokens)),
-    },
-    cost: sum(answers.map(({ cost }) => cost)),
-  };
-}
-
-export function toDeliveryView({ failedAttempts, ...delivery }: Delivery): DeliveryView {
-  const state = toMessageWord(delivery.state);
-  return { ...toView({ ...delivery, state }), failedAttempts: failedAttempts?.map(toView) };
-}
-
-type RunTimeline = RunView & { steps: StepView[] };
-
-export function toRunTimeline(run: Run, steps: Step[]): RunTimeline {
-  return { ...toRunView({ ...run, steps }), steps: steps.map(toStepView) };
-}
-
 /** A question to a person, and how it has ended. */
 export type ApprovalView = Omit<View<Approval>, "state" | "deliveries"> & {
   state: QuestionWord;
@@ -256,60 +177,6 @@ export function toApprovalView({ deliveries, ...approval }: Approval): ApprovalV
   return {
     ...toView({ ...approval, state: toQuestionWord(approval.state) }),
     ...(deliveries && { deliveries: deliveries.map(({ channel, to, text }) => ({ channel, to, text })) }),
-  };
-}
-
-/** The tool sets in use. */
-export interface ToolsView {
-  sets: ToolSetView[];
-  /** A row for each credential. */
-  authority: AuthorityRow[];
-}
-
-interface ToolSetView {
-  name: string;
-  kind: string;
-  audience: "private" | "public";
-  /** Calls that change something are not sent. */
-  dryRun: boolean;
-  /** Its calls are those of tools.lock.json. */
-  locked: boolean;
-  calls: ToolCallView[];
-  /** Calls that cannot be used, and why. */
-  leftOut: { call: string; reason: string }[];
-}
-
-interface ToolCallView {
-  call: string;
-  description: string;
-  /** JSON Schema of the arguments. */
-  input: object;
-}
-
-export function toToolsView(
-  { config, tools }: Pick<Runtime, "config" | "tools">,
-  authority: AuthorityRow[],
-): ToolsView {
-  const sets = Array.from(tools.sets, ([name, { audience, calls, leftOut, discover }]) => {
-    const { kind = "", dryRun = false } = config.agents.tools[name] ?? {};
-    const views = calls.map(({ fullName, description, input }) => ({ call: fullName, description, input }));
-    return {
-      name,
-      kind,
-      audience,
-      dryRun,
-      locked: discover !== undefined,
-      calls: views,
-      leftOut: leftOut.map((call) => ({ call: `${name}.${call.name}`, reason: call.reason })),
-    };
-  });
-  return { sets, authority };
-}
-
-function toStepView({ late, ...step }: Step): StepView {
-  return {
-    ...toView({ ...step, state: toStepWord(step.state), answer: undefined, boundary: undefined }),
-    ...(late && { late: toView({ ...late, state: toStepWord(late.state) }) }),
   };
 }
 

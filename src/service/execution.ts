@@ -1,11 +1,12 @@
-import { type Alerts, createAlerts, describeDown, describeRefusal, describeRestarts } from "../core/dispatch/alerts.ts";
+import { describeDown, describeRefusal, describeRestarts } from "../core/dispatch/alert-texts.ts";
+import { type Alerts, createAlerts } from "../core/dispatch/alerts.ts";
 import { createDispatcher, type Dispatcher } from "../core/dispatch/dispatcher.ts";
 import type { EventRecord } from "../core/journal/journal.ts";
 import { createSweeper, type Sweeper } from "../core/journal/sweeper.ts";
 import { createMailService, type MailService } from "../mail/watch/service.ts";
 import type { MailStatus } from "../core/ports/mail-status.ts";
 import { isDown } from "../mail/watch/status.ts";
-import { toRequestContext } from "../core/mapping/item.ts";
+import { toRequestContext } from "../core/mapping/mapping-run.ts";
 import { toStoredRequest } from "../core/ingress/hook-request.ts";
 import { describeNode, toMailView, toRuntimeView } from "../operator/status.ts";
 import { createHealth, type Health } from "./health.ts";

@@ -14,7 +14,8 @@ import {
 import { findTransformsDir, inFile, readTarget, type Target } from "../../service/authoring/target.ts";
 import { readConfigText } from "../../service/drivers.ts";
 import { type PresetPlace, readPreset } from "../../core/config/presets/file.ts";
-import { fillMappings, mailboxesFor } from "../../core/config/presets/load-presets.ts";
+import { fillMappings } from "../../core/config/presets/fill-mappings.ts";
+import { mailboxesFor } from "../../core/config/presets/load-presets.ts";
 import { resolveParameters } from "../../core/config/presets/parameters.ts";
 import { findReadName, listReadNames } from "../../core/config/presets/reads.ts";
 import { listWriteNames } from "../../core/config/presets/writes.ts";

@@ -1,58 +1,30 @@
-import type {
-  AgentDriver,
-  AgentNote,
-  AgentReply,
-  OfferedChange,
-  TokenUsage,
-  TurnWorkspace,
-  Workspace,
-} from "../ports/agent.ts";
-import type { ModelPrice, ResolvedConfig } from "../config/resolved-config.ts";
+import type { AgentDriver, AgentNote, OfferedChange, TokenUsage, TurnWorkspace, Workspace } from "../ports/agent.ts";
+import type { ResolvedConfig } from "../config/resolved-config.ts";
 import { DriverError, withWarnings } from "../errors.ts";
 import type { Step } from "../journal/journal.ts";
 import { withTimeout } from "../shared/time.ts";
-
-import { askModels, type Question, type PastExchange, toExchange, toPlainText } from "./ask-models.ts";
+import { askModels, type PastExchange, type Question, toPlainText } from "./ask-models.ts";
 import { type CallsContext, executeCalls } from "./calls.ts";
 import { type MadeCall, type OwnTurn, startOwnTurn } from "./own-calls.ts";
-import { ClaimLost, isFinished, recordSteps } from "./steps.ts";
+import { ClaimLost, recordSteps } from "./steps.ts";
+import { addUsage, isSpent, toCost } from "./turn-cost.ts";
+import {
+  addAnswer,
+  addResults,
+  addSources,
+  countRequests,
+  type Progress,
+  type Recorded,
+  toProgress,
+  type TurnAnswer,
+} from "./turn-progress.ts";
 
-export interface LoopContext extends Pick<CallsContext, "rules" | "written" | "steps" | "signal"> {
+export interface LoopContext extends Recorded, Pick<CallsContext, "rules" | "written" | "steps" | "signal"> {
   agent: AgentDriver;
   settings: Pick<ResolvedConfig["agents"], "prices" | "maxSteps" | "budget">;
   fallbackModels: string[];
-  /** The private sources of the history and the message. */
-  sources: string[];
-  /** Steps that an earlier attempt has recorded, and the context. */
-  recorded: readonly Step[];
   /** The turn has context, grants or a workspace, so its last answer is recorded too. */
   hasSteps: boolean;
-  /** How many steps are context, without the one of the workspace. */
-  contexts: number;
-  workspace?: Workspace;
-}
-
-interface TurnAnswer extends Pick<AgentReply, "text" | "model" | "usage" | "cost"> {
-  warnings: string[];
-  /** The private sources of everything that was in the prompt. */
-  sources: string[];
-  /** Words and acts of the agent before its reply. */
-  notes: Step[];
-  lastStep?: Step;
-  /** The agent was not asked: why, as a clause. */
-  skipped?: string;
-}
-
-/** The state of a turn between its steps. */
-interface Progress extends TurnAnswer {
-  /** The number of the next step. */
-  next: number;
-  past: PastExchange[];
-  /** The calls of the last answer, which have no results yet. */
-  open: Step | undefined;
-  /** The call that the service has made of the agent's files, after which nothing is asked. */
-  changed?: Step;
-  usedMs: number;
 }
 
 /**
@@ -156,7 +128,7 @@ function openOwnTurn(progress: Progress, context: LoopContext): OwnTurn {
     rules,
     made: () => progress.past.flatMap(toMade),
     describe: (from) => toPlainText(progress.past.filter(({ turn: own }) => own !== undefined).slice(from)).trim(),
-    addSources: (sources) => (progress.sources = union(progress.sources, sources)),
+    addSources: (sources) => addSources(progress, sources),
     async make({ name, arguments: args, usage, usedBy, model: asked }) {
       const { next: n, sources } = progress;
       const calls = [{ toolCallId: `call-${n}`, name, arguments: args }];
@@ -223,7 +195,7 @@ async function askOnce(question: Question, progress: Progress, context: LoopCont
     }),
   };
   const reply = await askModels(turn, { agent, fallbackModels: context.fallbackModels, signal });
-  progress.sources = union(progress.sources, reply.sources);
+  addSources(progress, reply.sources);
   progress.warnings.push(...reply.warnings);
   progress.notes = (reply.notes ?? []).map((note) => toNote(note, progress.sources));
   const { text, usage, calls = [], answer, asked, change } = reply;
@@ -296,78 +268,6 @@ async function finishCalls(answer: Step, progress: Progress, question: Question,
   addResults(progress, answer, results);
 }
 
-function toProgress({ recorded: steps, sources, contexts, workspace }: LoopContext): Progress {
-  const next = 1 + contexts + (workspace ? 1 : 0);
-  const progress: Progress = { text: "", warnings: [], notes: [], sources, next, past: [], open: undefined, usedMs: 0 };
-  for (const step of steps) {
-    if (step.kind !== "model" || !step.answer) continue;
-    addAnswer(progress, step);
-    const end = step.n + step.answer.calls.length;
-    const results = steps.filter(
-      (call) => call.kind === "call" && call.n > step.n && call.n <= end && isFinished(call),
-    );
-    if (results.length === step.answer.calls.length) addResults(progress, step, results);
-  }
-  return progress;
-}
-
-function addAnswer(progress: Progress, step: Step): void {
-  const { text = "", model, usage, cost, answer } = step;
-  if (text.trim() !== "" || !answer) progress.text = text;
-  progress.model = model;
-  progress.usage = addUsage(progress.usage, usage);
-  if (cost !== undefined) progress.cost = (progress.cost ?? 0) + cost;
-  progress.usedMs += durationOf([step]);
-  progress.next = step.n + 1 + (answer?.calls.length ?? 0);
-  progress.open = answer && step;
-}
-
-function addResults(progress: Progress, answer: Step, results: Step[]): void {
-  progress.past.push(toExchange(answer, results));
-  progress.sources = union(
-    progress.sources,
-    results.flatMap(({ sources }) => sources),
-  );
-  progress.usedMs += durationOf(results);
-  progress.open = undefined;
-  if (answer.answer?.change) progress.changed = results[0];
-}
-
-/** Reads are executed side by side, the others one by one. The time in which a person finds out what happened does not count. */
-function durationOf(steps: Step[]): number {
-  const reads = steps.filter(({ callId }) => callId === undefined);
-  const others = steps.filter(({ callId, decided }) => callId !== undefined && !isFoundOut(decided?.decision));
-  return [reads, ...others.map((step) => [step])].reduce((sum, group) => sum + spanOf(group), 0);
-}
-
-function isFoundOut(decision: string | undefined): boolean {
-  return decision === "done" || decision === "give-up";
-}
-
-function spanOf(steps: Step[]): number {
-  if (steps.length === 0) return 0;
-  const end = Math.max(...steps.map(({ startedAt, finishedAt = startedAt }) => finishedAt));
-  return Math.max(0, end - Math.min(...steps.map(({ startedAt }) => startedAt)));
-}
-
-function addUsage(sum: TokenUsage | undefined, usage: TokenUsage | undefined): TokenUsage | undefined {
-  if (!sum || !usage) return sum ?? usage;
-  const add = (field: keyof TokenUsage): number | undefined =>
-    sum[field] === undefined && usage[field] === undefined ? undefined : (sum[field] ?? 0) + (usage[field] ?? 0);
-  return {
-    inputTokens: add("inputTokens"),
-    outputTokens: add("outputTokens"),
-    cachedInputTokens: add("cachedInputTokens"),
-    cacheWriteTokens: add("cacheWriteTokens"),
-  };
-}
-
-/** How often an agent was asked: one that calls by itself may have made several calls each time. */
-function countRequests(past: readonly PastExchange[]): number {
-  const turns = new Set(past.flatMap(({ turn }) => turn ?? []));
-  return turns.size + past.filter(({ turn }) => turn === undefined).length;
-}
-
 /** The limit that forbids another request, as the end of a sentence; undefined: none. */
 function findReached(
   requests: number,
@@ -378,37 +278,11 @@ function findReached(
   return isSpent(usage, cost, budget) ? "it has spent agents.budget.perRun" : undefined;
 }
 
-function isSpent(
-  usage: TokenUsage | undefined,
-  cost: number | undefined,
-  budget: LoopContext["settings"]["budget"],
-): boolean {
-  const { perRun = Infinity, unit = "cost" } = budget ?? {};
-  return (unit === "cost" ? (cost ?? 0) : (usage?.inputTokens ?? 0) + (usage?.outputTokens ?? 0)) >= perRun;
-}
-
-function union(texts: readonly string[], more: readonly string[] = []): string[] {
-  return [...new Set([...texts, ...more])];
-}
-
 /** The reply is what the model wrote last. */
 function endEarly(progress: TurnAnswer, reason: string): TurnAnswer {
   const sentence = `The turn ended before the model was done: ${reason}.`;
   const text = [progress.text.trim(), `[${sentence}]`].filter(Boolean).join("\n\n");
   return { ...progress, text, notes: [], warnings: [...progress.warnings, sentence] };
-}
-
-const MILLION = 1_000_000;
-
-/** Undefined without a price, or if the agent does not say what it used. Cached tokens are part of the input. */
-function toCost(usage: TokenUsage | undefined, price: ModelPrice | undefined): number | undefined {
-  if (!usage || !price) return undefined;
-  const { inputTokens = 0, outputTokens = 0, cachedInputTokens = 0, cacheWriteTokens = 0 } = usage;
-  const { input, output, cachedInput = input, cacheWrite = input } = price;
-  const plainTokens = Math.max(0, inputTokens - cachedInputTokens - cacheWriteTokens);
-  const total =
-    plainTokens * input + cachedInputTokens * cachedInput + cacheWriteTokens * cacheWrite + outputTokens * output;
-  return total / MILLION;
 }
 
 /** The turn exceeded its timeout. Not retryable: another attempt would cost as much and end the same way. */

@@ -1,15 +1,13 @@
-import { toCommand } from "../shared/text/command.ts";
 import { splitText } from "../shared/text/split-text.ts";
 import { setTimeout as delay } from "node:timers/promises";
 import type { AlertKind, AlertRule } from "../config/resolved-config.ts";
-import { type ConfigProblem, DriverError } from "../errors.ts";
+import { DriverError } from "../errors.ts";
 import type { Approval, Change, Journal, Lease } from "../journal/journal.ts";
-import type { MailStatus } from "../ports/mail-status.ts";
 import { type Alarm, createAlarm } from "../shared/time.ts";
 import { createId } from "../shared/id.ts";
-import { toOneLine } from "../shared/text/text.ts";
 import type { Log } from "../telemetry/log.ts";
 import { QUESTION_HOLDS } from "../types.ts";
+import { describeDeadLetter, describeHeld, describeOutage, describeQuestion, describeSilence, describeUnasked } from "./alert-texts.ts";
 import type { DispatcherOptions } from "./dispatch-context.ts";
 import { DELIVERY_POLICY, sendPart } from "./execute-delivery.ts";
 import { retryDelayMs, retryWhileUnavailable, toFailure } from "./retry.ts";
@@ -154,10 +152,10 @@ export function createAlerts({ journal, current, log }: AlertsOptions): Alerts {
 
   function toAlert(change: Change): Alert | undefined {
     if (change.kind === "dead-letter" && change.isDead) {
-      return { kind: "dead-letter", text: () => describeDeadLetter(change) };
+      return { kind: "dead-letter", text: () => textOfDeadLetter(change) };
     }
     if (change.kind === "run" && change.state === "held")
-      return { kind: "budget", text: () => describeHeld(change.id) };
+      return { kind: "budget", text: () => textOfHeld(change.id) };
     return undefined;
   }
 
@@ -197,18 +195,15 @@ export function createAlerts({ journal, current, log }: AlertsOptions): Alerts {
     outageChecks.set(id, setTimeout(check, at - Date.now()));
   }
 
-  async function describeDeadLetter({ id, eventId }: { id: string; eventId?: string }): Promise<string> {
+  async function textOfDeadLetter({ id, eventId }: { id: string; eventId?: string }): Promise<string> {
     const [event] = eventId === undefined ? [] : await journal.listEvents({ ids: [eventId], limit: 1 });
-    const about = event ? `of the hook ${toOneLine(event.hook)} (event ${event.id})` : `(${id})`;
-    return `A run or delivery ${about} failed permanently. See: webhooks dead-letters list`;
+    return describeDeadLetter(id, event);
   }
 
-  async function describeHeld(id: string): Promise<string | undefined> {
+  async function textOfHeld(id: string): Promise<string | undefined> {
     const run = await journal.getRun(id);
     // Somebody may have released it since.
-    if (run?.state !== "held" || isQuestionHold(run.holdReason)) return undefined;
-    const about = `of the hook ${toOneLine(run.hook ?? "")} (event ${run.eventId})`;
-    return `A run ${about} is held: ${run.holdReason}. See: webhooks runs list --state held`;
+    return run?.state === "held" && !isQuestionHold(run.holdReason) ? describeHeld(run) : undefined;
   }
 
   async function raiseFor(rule: AlertRule, alert: Alert): Promise<void> {
@@ -318,47 +313,19 @@ function isRetried(change: Change): change is Extract<Change, { kind: "run" }> {
 }
 
 function toQuestionAlert(approval: Approval, state: string): Alert | undefined {
-  const { kind, code, hook = "", mapping, decision } = approval;
-  const about = `of ${toOneLine(mapping || hook)}`;
+  const { kind, mapping: subject, decision } = approval;
   if (state === "denied") {
-    const text = `A question ${about} was denied, because too many are open. See: webhooks approvals list`;
-    return decision === undefined ? { kind: "approval-waiting", subject: mapping, text } : undefined;
+    return decision === undefined
+      ? { kind: "approval-waiting", subject, text: describeUnasked(approval) }
+      : undefined;
   }
-  if (kind === "outcome") {
-    const text = `Nobody knows whether a call ${about} was executed. See: ${toCommand("approvals show", code)}`;
-    return { kind: "outcome-unknown", subject: mapping, text };
-  }
-  const text = `A ${kind} ${about} waits for a person. See: ${toCommand("approvals show", code)}`;
-  return { kind: "approval-waiting", subject: mapping, text };
+  return {
+    kind: kind === "outcome" ? "outcome-unknown" : "approval-waiting",
+    subject,
+    text: describeQuestion(approval),
+  };
 }
 
 function isQuestionHold(reason: string | undefined): boolean {
   return Object.values<unknown>(QUESTION_HOLDS).includes(reason);
-}
-
-function describeOutage(provider: string, since: number): string {
-  const time = new Date(since).toISOString();
-  return `Runs are waiting for ${toOneLine(provider)} since ${time}: it is overloaded or cannot be reached. See: webhooks runs list --state waiting`;
-}
-
-function describeSilence({ hook }: AlertRule, last: number | undefined): string {
-  const about = hook === undefined ? "No event" : `No event of the hook ${toOneLine(hook)}`;
-  const since = last === undefined ? "has come yet" : `since ${new Date(last).toISOString()}`;
-  return `${about} ${since}. See: webhooks rejections`;
-}
-
-export function describeRefusal(problems: ConfigProblem[]): string {
-  const { file, line, key } = problems[0] ?? {};
-  const place = [file?.split(/[\\/]/).at(-1), line, key].filter((part) => part !== undefined).join(":");
-  const more = problems.length > 1 ? ` and ${problems.length - 1} more` : "";
-  const about = place ? `: a problem at ${toOneLine(place)}${more}` : "";
-  return `The changed configuration was refused${about}. The earlier one stays in use. See: webhooks status`;
-}
-
-export function describeRestarts(times: number): string {
-  return `The service has ended ${times} times within an hour without being stopped, and no single run or delivery is the cause. See: webhooks status`;
-}
-
-export function describeDown({ name, state }: MailStatus): string {
-  return `The mailbox ${toOneLine(name)} is down (${state}): no mail arrives. See: webhooks status`;
 }

@@ -1,6 +1,6 @@
 import type { Subscription, SubscriptionTerms } from "./publications.ts";
 import type { NewPublication } from "./records/event.ts";
-import { type Row, text } from "./rows.ts";
+import { type Row, text } from "./columns.ts";
 
 export function toSubscription(row: Row): Subscription {
   const terms: SubscriptionTerms = JSON.parse(text(row.terms));

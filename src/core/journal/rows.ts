@@ -7,6 +7,7 @@ import {
   ROUTE_ORIGINS,
   RUN_STATES,
 } from "../types.ts";
+import { integer, oneOf, optional, real, type Row, text } from "./columns.ts";
 import type { FailedAttempt, Interruptions } from "./records/failed-attempt.ts";
 import type { Commit } from "./plan.ts";
 import type { Approval, NewApproval, NewDecision } from "./records/approval.ts";
@@ -17,9 +18,6 @@ import { type Entry, ENTRY_ROLES, type SessionSummary, type Turn } from "./recor
 import type { Step } from "./records/step.ts";
 
 /* How records become rows, and rows records: the columns of both stores are the same. */
-
-/** Columns by name. */
-export type Row = Record<string, null | number | bigint | string | Uint8Array>;
 
 /** The `detail` column of an event: what no condition of a list needs. */
 export interface EventDetail extends Pick<
@@ -327,45 +325,6 @@ export function toUnknownStep({ detail }: Row, finishedAt: number): Step {
   return { ...step, state: "unknown", finishedAt };
 }
 
-/* Columns get their types here. Each function throws on anything that this program did not write. */
-
-type Column = Row[string] | undefined;
-
 export function toChange(row: Row): KeptChange {
   return JSON.parse(text(row.change));
-}
-
-export function text(column: Column): string {
-  if (typeof column !== "string") throw unexpected("text", column);
-  return column;
-}
-
-export function integer(column: Column): number {
-  if (typeof column !== "number") throw unexpected("an integer", column);
-  return column;
-}
-
-function real(column: Column): number {
-  if (typeof column !== "number") throw unexpected("a number", column);
-  return column;
-}
-
-export function bytes(column: Column): Buffer {
-  if (!(column instanceof Uint8Array)) throw unexpected("bytes", column);
-  return Buffer.from(column.buffer, column.byteOffset, column.byteLength);
-}
-
-export function oneOf<Member extends string>(members: readonly Member[], column: Column): Member {
-  const found = members.find((member) => member === column);
-  if (found === undefined) throw unexpected(members.join(" or "), column);
-  return found;
-}
-
-/** NULL is undefined; anything else is read by `read`. */
-export function optional<Value>(read: (column: Column) => Value, column: Column): Value | undefined {
-  return column === null ? undefined : read(column);
-}
-
-function unexpected(expected: string, column: Column): TypeError {
-  return new TypeError(`a column holds ${typeof column}, expected ${expected}`);
 }

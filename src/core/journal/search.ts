@@ -3,7 +3,8 @@ import { readPath, toText } from "../shared/json.ts";
 import { findUnfinished, listEventRows } from "./reads/events.ts";
 import type { Reader, ReadValue } from "./reads/reader.ts";
 import type { EventSearch, FieldCondition, SearchChunk } from "./records/event-search.ts";
-import { bytes, type EventDetail, integer, optional, type Row, text, toDetail } from "./rows.ts";
+import { bytes, integer, optional, type Row, text } from "./columns.ts";
+import { type EventDetail, toDetail } from "./rows.ts";
 
 /** SQL that tests whether a column contains the text. The values are those from $2 on. */
 export interface TextSql {

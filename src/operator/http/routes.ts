@@ -1,5 +1,4 @@
 import { createApprovalRoutes } from "./approval-routes.ts";
-import { createBulkRoutes } from "./bulk-routes.ts";
 import { createEventRoutes } from "./event-routes.ts";
 import { createInboxRoutes } from "./inbox-routes.ts";
 import { createMappingRoutes } from "./mapping-routes.ts";
@@ -25,7 +24,6 @@ export function createRoutes(services: RouteServices): RouteTable {
     ...createEventRoutes(services),
     ...createMappingRoutes(services),
     ...createWorkRoutes(services),
-    ...createBulkRoutes(services),
     ...createApprovalRoutes(services),
     ...createRecordingRoutes(services),
     ...createSubscriptionRoutes(services),

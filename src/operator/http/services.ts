@@ -10,7 +10,8 @@ import type { Saving } from "../saving.ts";
 import type { RejectionLog } from "../rejections.ts";
 import type { StatusView } from "../status.ts";
 import type { Trial } from "../trial.ts";
-import type { CatchUpView, ToolsView } from "../views.ts";
+import type { ToolsView } from "../tool-views.ts";
+import type { CatchUpView } from "../views.ts";
 import type { Access } from "./access.ts";
 import type { LiveStream } from "./stream.ts";
 

@@ -2,10 +2,12 @@ import type { Journal, Run } from "../../core/journal/journal.ts";
 import { startOfDay } from "../../core/shared/time.ts";
 import { MESSAGE_WORDS, ofMessages, ofTurns, TURN_WORDS } from "../../core/shared/words.ts";
 import { MAIN_SESSION } from "../../core/types.ts";
+import { BULK_SCHEMA, createBulk } from "../bulk/bulk.ts";
 import { groupDeadLetters, MAX_LETTERS } from "../dead-letter-groups.ts";
 import { toView } from "../iso-times.ts";
 import { readSubjects } from "../stored-events.ts";
-import { toDeliveryView, toRunTimeline, toRunView, toSessionTimeline, toUsed } from "../views.ts";
+import { toSessionTimeline } from "../views.ts";
+import { toDeliveryView, toRunTimeline, toRunView, toUsed } from "../work-views.ts";
 import {
   answering,
   changing,
@@ -24,12 +26,14 @@ import {
 } from "./route.ts";
 import type { RouteServices } from "./services.ts";
 
-type WorkPath = `/api/${"sessions" | "runs" | "deliveries" | "dead-letters"}${string}` | "/api/spend";
+type WorkPath = `/api/${"sessions" | "runs" | "deliveries" | "dead-letters" | "bulk"}${string}` | "/api/spend";
 
 const FAILED = { from: time("Only what failed then or later."), to: time("Only what failed before then.") };
 
-/** Results of events: sessions, runs, deliveries and dead letters. */
-export function createWorkRoutes({ journal, cancel, config }: RouteServices): RoutesOf<WorkPath> {
+/** Results of events: sessions, runs, deliveries and dead letters, and actions on everything that a filter chooses. */
+export function createWorkRoutes(services: RouteServices): RoutesOf<WorkPath> {
+  const { journal, cancel, config } = services;
+  const bulk = createBulk(services);
   return {
     "GET /api/sessions": answering({
       about: "Sessions, the one with the newest entry first.",
@@ -165,6 +169,17 @@ export function createWorkRoutes({ journal, cancel, config }: RouteServices): Ro
       "Marks a dead letter, or a failed request, as canceled.",
       (id) => journal.dropDeadLetter(id),
     ),
+    "POST /api/bulk": answering({
+      about:
+        "Counts what an action would change, the newest 1,000, or with the count's `token` changes exactly those, and answers when it is done.",
+      body: BULK_SCHEMA,
+      example: { action: "retry", filter: { kind: "run" } },
+      answer: async ({ readJson }) => bulk.run(await readJson()),
+    }),
+    "GET /api/bulk/:id": answering({
+      about: "How far the action with this token has come.",
+      answer: async ({ params: { id = "" } }) => requireFound(await bulk.progress(id), "action with this token"),
+    }),
   };
 }
 

@@ -1,5 +1,6 @@
 import { signal } from "@preact/signals";
-import type { EventTimeline as Timeline, OperatorAnswers, RunView } from "../views.ts";
+import type { EventTimeline as Timeline, OperatorAnswers } from "../views.ts";
+import type { RunView } from "../work-views.ts";
 import { forgetDrafts } from "./parts/draft.ts";
 import { parseExactAt } from "../../core/shared/exact-json.ts";
 
@@ -136,7 +137,8 @@ function fill(path: string, params: Params): string {
   return query.size > 0 ? `${filled}?${query}` : filled;
 }
 
-export type { ApprovalDetail, EventTimeline as Timeline, EventView, RecordingTimeline, RunView } from "../views.ts";
+export type { ApprovalDetail, EventTimeline as Timeline, EventView, RecordingTimeline } from "../views.ts";
+export type { RunView };
 export type { MappingSourceView as MappingSource, MappingView } from "../mapping-views.ts";
 export type { ActivityView } from "../activity.ts";
 export type { StatusView } from "../status.ts";

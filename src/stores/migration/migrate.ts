@@ -6,7 +6,7 @@ import type { Log } from "../../core/telemetry/log.ts";
 import { createDatabase, type PostgresDatabase } from "../postgres/database.ts";
 import { addPartitions } from "../postgres/retention.ts";
 import { migrate as createTables } from "../postgres/schema.ts";
-import { integer, text } from "../../core/journal/rows.ts";
+import { integer, text } from "../../core/journal/columns.ts";
 import type { Database } from "../sqlite/database.ts";
 import { openJournalFile, readSigningKey } from "../sqlite/sqlite.ts";
 import {

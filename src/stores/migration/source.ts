@@ -1,5 +1,5 @@
 import { toPostgresText } from "../postgres/text.ts";
-import { optional, type Row, text } from "../../core/journal/rows.ts";
+import { optional, type Row, text } from "../../core/journal/columns.ts";
 import type { Database } from "../sqlite/database.ts";
 import { ENTRIES, RUNS } from "../sqlite/read.ts";
 

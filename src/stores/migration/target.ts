@@ -4,7 +4,7 @@ import type { PostgresDatabase, Sql } from "../postgres/database.ts";
 import { MIGRATION_TABLE } from "../postgres/schema.ts";
 import { Batch } from "../postgres/transaction.ts";
 import { toPostgresText } from "../postgres/text.ts";
-import { integer, optional, type Row, text } from "../../core/journal/rows.ts";
+import { integer, optional, type Row, text } from "../../core/journal/columns.ts";
 import type { Position, Source, TargetRow } from "./source.ts";
 
 /** The progress of copying a source. */

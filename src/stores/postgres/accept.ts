@@ -15,7 +15,8 @@ import {
   toAccessText,
   toFailed,
 } from "../../core/journal/plan.ts";
-import { fromEvent, integer, text, toDetail } from "../../core/journal/rows.ts";
+import { integer, text } from "../../core/journal/columns.ts";
+import { fromEvent, toDetail } from "../../core/journal/rows.ts";
 import { FAILED_REQUEST } from "../../core/journal/conditions.ts";
 import { MAX_CORRECTION_MS } from "../../core/journal/waits.ts";
 import { awaitEarlierCommits } from "./changes.ts";

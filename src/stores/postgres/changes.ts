@@ -1,7 +1,7 @@
 import { messageOf } from "../../core/errors.ts";
 import type { Log } from "../../core/telemetry/log.ts";
 import type { Change, Journal, NewWork } from "../../core/journal/journal.ts";
-import { integer, text } from "../../core/journal/rows.ts";
+import { integer, text } from "../../core/journal/columns.ts";
 import { PENDING, READY } from "../../core/journal/conditions.ts";
 import { type ChangeListener, tell, type WorkListener } from "../../core/journal/watch.ts";
 import type { PostgresDatabase, Sql, TransactionSql } from "./database.ts";

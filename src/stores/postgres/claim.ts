@@ -1,5 +1,6 @@
 import type { ClaimedRun, Journal, RunLimits, Suspect } from "../../core/journal/journal.ts";
-import { byArrival, integer, optional, readInterruptions, type Row, text, toRun } from "../../core/journal/rows.ts";
+import { integer, optional, type Row, text } from "../../core/journal/columns.ts";
+import { byArrival, readInterruptions, toRun } from "../../core/journal/rows.ts";
 import { placesOf, type Served } from "../../core/journal/writes/turns.ts";
 import { countFree, findNextStart, noteStarts } from "../../core/journal/writes/limits.ts";
 import { beginAlone } from "../../core/journal/writes/lives.ts";

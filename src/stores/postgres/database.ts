@@ -3,7 +3,7 @@ import { Client, type ClientConfig, Pool, type PoolClient, type QueryResult, typ
 import { JournalUnavailable, messageOf } from "../../core/errors.ts";
 import type { Log } from "../../core/telemetry/log.ts";
 import { createOutage } from "../../core/journal/outage.ts";
-import type { Row } from "../../core/journal/rows.ts";
+import type { Row } from "../../core/journal/columns.ts";
 import { NODE_LEASE_MS } from "../../core/shared/time.ts";
 import { isConflict, isNameLost, isRefused, toUnavailable } from "./errors.ts";
 import { createNames, type StatementNames } from "./names.ts";

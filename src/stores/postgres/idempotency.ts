@@ -1,6 +1,6 @@
 import type { AcceptResult, NewEvent } from "../../core/journal/journal.ts";
 import { type KnownKey, toReplay, usesKeys } from "../../core/journal/plan.ts";
-import { integer, type Row, text } from "../../core/journal/rows.ts";
+import { integer, type Row, text } from "../../core/journal/columns.ts";
 import { awaitEarlierCommits } from "./changes.ts";
 import type { Sql } from "./database.ts";
 import { type Batch, type Transaction } from "./transaction.ts";

@@ -1,6 +1,6 @@
 import type { Lease, NodeInfo, NodeRecord } from "../../core/journal/journal.ts";
 import type { Sql } from "./database.ts";
-import { integer, text } from "../../core/journal/rows.ts";
+import { integer, text } from "../../core/journal/columns.ts";
 import type { Transaction } from "./transaction.ts";
 
 /*

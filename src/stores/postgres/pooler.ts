@@ -1,6 +1,6 @@
 import { codeOf } from "../../core/errors.ts";
 import { silentLog } from "../../core/telemetry/log.ts";
-import { integer, type Row, text } from "../../core/journal/rows.ts";
+import { integer, type Row, text } from "../../core/journal/columns.ts";
 import { createDatabase } from "./database.ts";
 
 /** The settings of the nodes that share a database. */

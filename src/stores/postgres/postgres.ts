@@ -4,7 +4,7 @@ import { once } from "../../core/shared/once.ts";
 import type { Telemetry } from "../../core/telemetry/telemetry.ts";
 import { type Log, silentLog } from "../../core/telemetry/log.ts";
 import type { Change, Journal, NewWork, NodeInfo } from "../../core/journal/journal.ts";
-import { bytes } from "../../core/journal/rows.ts";
+import { bytes } from "../../core/journal/columns.ts";
 import { searchEvents } from "../../core/journal/search.ts";
 import { NODE_LEASE_MS } from "../../core/shared/time.ts";
 import { countByMapping } from "../../core/journal/reads/events.ts";

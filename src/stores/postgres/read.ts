@@ -1,6 +1,6 @@
 import type { JournalStats, Run } from "../../core/journal/journal.ts";
 import type { Reader, ReadTables } from "../../core/journal/reads/reader.ts";
-import { integer, type Row, text } from "../../core/journal/rows.ts";
+import { integer, type Row, text } from "../../core/journal/columns.ts";
 import { MAX_JOINED_MESSAGES } from "../../core/journal/plan.ts";
 import type { Sql } from "./database.ts";
 

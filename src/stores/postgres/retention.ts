@@ -1,6 +1,7 @@
 import { firstIdAt } from "../../core/shared/id.ts";
 import type { Retention } from "../../core/journal/journal.ts";
-import { integer, text, toDetail } from "../../core/journal/rows.ts";
+import { integer, text } from "../../core/journal/columns.ts";
+import { toDetail } from "../../core/journal/rows.ts";
 import type { Sql } from "./database.ts";
 import { FINISHED_STATUSES, sweepSharedTables } from "../../core/journal/writes/retention.ts";
 import { MIGRATION_LOCK } from "./schema.ts";

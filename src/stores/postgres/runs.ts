@@ -1,6 +1,7 @@
 import type { Claim, TurnOutcome } from "../../core/journal/journal.ts";
 import { toErrorGroup } from "../../core/journal/error-group.ts";
-import { fromOutcome, integer, text } from "../../core/journal/rows.ts";
+import { integer, text } from "../../core/journal/columns.ts";
+import { fromOutcome } from "../../core/journal/rows.ts";
 import { insertApprovals, locksOf } from "../../core/journal/writes/approval-states.ts";
 import { addFailedAttempt } from "../../core/journal/writes/failed-attempts.ts";
 import { reportsOfEnd, type RunEnd, toCompletion, stepsOfEnd, toUsed } from "../../core/journal/writes/run-end.ts";

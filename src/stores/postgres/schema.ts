@@ -1,5 +1,5 @@
 import { ConfigError } from "../../core/errors.ts";
-import { integer } from "../../core/journal/rows.ts";
+import { integer } from "../../core/journal/columns.ts";
 import { toApplicationId } from "../application-id.ts";
 import type { PostgresDatabase, Sql } from "./database.ts";
 import { VERSION_1 } from "./version-1.ts";

@@ -1,6 +1,6 @@
 import type { NewState } from "../../core/types.ts";
 import type { NewEvent } from "../../core/journal/records/event.ts";
-import { integer, text } from "../../core/journal/rows.ts";
+import { integer, text } from "../../core/journal/columns.ts";
 import { findStateRefusal } from "../../core/journal/state-refusal.ts";
 import type { Sql } from "./database.ts";
 import { type Batch } from "./transaction.ts";

@@ -1,6 +1,6 @@
 import { JournalUnavailable } from "../../core/errors.ts";
 import type { Change, NewWork } from "../../core/journal/journal.ts";
-import { type Row, text } from "../../core/journal/rows.ts";
+import { type Row, text } from "../../core/journal/columns.ts";
 import type { ChangeReport } from "../../core/journal/writes/writer.ts";
 import type { Sql, TransactionSql } from "./database.ts";
 import { toJson } from "./text.ts";

@@ -14,7 +14,8 @@ import {
 } from "../../core/journal/plan.ts";
 import type { AcceptResult, NewEvent } from "../../core/journal/records/event.ts";
 import type { NewEntry } from "../../core/journal/records/session.ts";
-import { fromEvent, text } from "../../core/journal/rows.ts";
+import { text } from "../../core/journal/columns.ts";
+import { fromEvent } from "../../core/journal/rows.ts";
 import { FAILED_REQUEST } from "../../core/journal/conditions.ts";
 import { MAX_CORRECTION_MS } from "../../core/journal/waits.ts";
 import type { Database } from "./database.ts";

@@ -1,5 +1,6 @@
 import type { ClaimedRun, Journal, RunLimits, Suspect } from "../../core/journal/journal.ts";
-import { integer, optional, readInterruptions, type Row, text, toRun } from "../../core/journal/rows.ts";
+import { integer, optional, type Row, text } from "../../core/journal/columns.ts";
+import { readInterruptions, toRun } from "../../core/journal/rows.ts";
 import { PENDING, READY } from "../../core/journal/conditions.ts";
 import { MAX_CORRECTION_MS, MAX_RETRY_MS, MAX_WINDOW_MS } from "../../core/journal/waits.ts";
 import type { Database } from "./database.ts";

@@ -1,4 +1,4 @@
-import { integer } from "../../core/journal/rows.ts";
+import { integer } from "../../core/journal/columns.ts";
 import type { CountChange, Origin } from "../../core/journal/writes/writer.ts";
 import type { Database } from "./database.ts";
 

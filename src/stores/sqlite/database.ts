@@ -1,7 +1,7 @@
 import { backup, DatabaseSync, type StatementSync } from "node:sqlite";
 import { closeSync, existsSync, openSync } from "node:fs";
 import { ConfigError, JournalUnavailable, messageOf } from "../../core/errors.ts";
-import { integer, type Row } from "../../core/journal/rows.ts";
+import { integer, type Row } from "../../core/journal/columns.ts";
 import { toApplicationId } from "../application-id.ts";
 
 type SqlValue = string | number | Uint8Array | null | undefined;

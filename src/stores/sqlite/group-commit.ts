@@ -1,7 +1,7 @@
 import { JournalUnavailable } from "../../core/errors.ts";
 import type { Log } from "../../core/telemetry/log.ts";
 import type { Change, Journal, NewWork } from "../../core/journal/journal.ts";
-import { text } from "../../core/journal/rows.ts";
+import { text } from "../../core/journal/columns.ts";
 import type { ChangeReport } from "../../core/journal/writes/writer.ts";
 import { createOutage } from "../../core/journal/outage.ts";
 import { type ChangeListener, tell, type WorkListener } from "../../core/journal/watch.ts";

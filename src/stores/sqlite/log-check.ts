@@ -1,6 +1,6 @@
 import { closeSync, fstatSync, openSync, readSync } from "node:fs";
 import type { Log } from "../../core/telemetry/log.ts";
-import { integer } from "../../core/journal/rows.ts";
+import { integer } from "../../core/journal/columns.ts";
 import type { Database } from "./database.ts";
 
 /* https://www.sqlite.org/fileformat2.html#the_write_ahead_log */

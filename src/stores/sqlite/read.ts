@@ -1,7 +1,8 @@
 import type { Reader, ReadTables } from "../../core/journal/reads/reader.ts";
 import { done, type Writer, type WriteValue } from "../../core/journal/writes/writer.ts";
 import type { JournalStats, Run } from "../../core/journal/journal.ts";
-import { byArrival, integer, type Row, text } from "../../core/journal/rows.ts";
+import { integer, type Row, text } from "../../core/journal/columns.ts";
+import { byArrival } from "../../core/journal/rows.ts";
 import type { Database } from "./database.ts";
 import { MAX_JOINED_MESSAGES } from "../../core/journal/plan.ts";
 

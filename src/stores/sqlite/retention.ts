@@ -1,6 +1,6 @@
 import type { Retention } from "../../core/journal/journal.ts";
 import type { Database } from "./database.ts";
-import { integer, type Row, text } from "../../core/journal/rows.ts";
+import { integer, type Row, text } from "../../core/journal/columns.ts";
 import type { Transaction } from "./group-commit.ts";
 import { FINISHED_STATUSES, sweepSharedTables } from "../../core/journal/writes/retention.ts";
 import { createWriter, finish } from "./writer.ts";

@@ -1,7 +1,8 @@
 import { MAX_JOINED_MESSAGES, type NewRun, toAccessText } from "../../core/journal/plan.ts";
 import type { NewEvent } from "../../core/journal/records/event.ts";
 import { toErrorGroup } from "../../core/journal/error-group.ts";
-import { fromOutcome, integer, optional, text } from "../../core/journal/rows.ts";
+import { integer, optional, text } from "../../core/journal/columns.ts";
+import { fromOutcome } from "../../core/journal/rows.ts";
 import { insertApprovals } from "../../core/journal/writes/approval-states.ts";
 import { addFailedAttempt } from "../../core/journal/writes/failed-attempts.ts";
 import { reportsOfEnd, type RunEnd, stepsOfEnd, toUsed } from "../../core/journal/writes/run-end.ts";

@@ -4,7 +4,7 @@ import { ConfigError, JournalUnavailable } from "../../core/errors.ts";
 import { once } from "../../core/shared/once.ts";
 import type { Telemetry } from "../../core/telemetry/telemetry.ts";
 import type { Journal } from "../../core/journal/journal.ts";
-import { bytes } from "../../core/journal/rows.ts";
+import { bytes } from "../../core/journal/columns.ts";
 import { acceptEvent, findReplay } from "./accept.ts";
 import { claimRuns, claimSuspect, nextDueAt, nextSuspectAt } from "./claim.ts";
 import { type Database, openMigrated, toUnavailable } from "./database.ts";

@@ -1,6 +1,6 @@
 import type { NewState } from "../../core/types.ts";
 import type { NewEvent } from "../../core/journal/records/event.ts";
-import { integer, optional, text } from "../../core/journal/rows.ts";
+import { integer, optional, text } from "../../core/journal/columns.ts";
 import { findStateRefusal } from "../../core/journal/state-refusal.ts";
 import type { Database } from "./database.ts";
 

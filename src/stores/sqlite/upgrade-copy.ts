@@ -1,7 +1,7 @@
 import { closeSync, fsyncSync, openSync, renameSync, rmSync, statfsSync } from "node:fs";
 import path from "node:path";
 import { ConfigError, messageOf } from "../../core/errors.ts";
-import { integer } from "../../core/journal/rows.ts";
+import { integer } from "../../core/journal/columns.ts";
 import type { Log } from "../../core/telemetry/log.ts";
 import { type BeforeMigration, createPrivately, type Database } from "./database.ts";
 

@@ -1,5 +1,5 @@
 import { MAIN_SESSION } from "../../core/types.ts";
-import { integer } from "../../core/journal/rows.ts";
+import { integer } from "../../core/journal/columns.ts";
 import { done, type HeartbeatEnd, type Work, type Writer } from "../../core/journal/writes/writer.ts";
 import { updateCountsOf } from "./counters.ts";
 import { insertDeliveries } from "./deliveries.ts";

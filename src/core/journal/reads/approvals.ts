@@ -3,7 +3,8 @@ import { type ApprovalState, type ChannelName, DECISIONS } from "../../types.ts"
 import type { Page } from "../journal.ts";
 import type { Approval, AskedApproval, PressedButton } from "../records/approval.ts";
 import { listPage, ofStates, type Reader } from "./reader.ts";
-import { integer, oneOf, type Row, text, toApproval } from "../rows.ts";
+import { integer, oneOf, type Row, text } from "../columns.ts";
+import { toApproval } from "../rows.ts";
 
 const APPROVALS = "hookline.approvals";
 

@@ -1,7 +1,7 @@
 import type { ChannelName, KeptChange, RouteOrigin } from "../../types.ts";
 import type { DeliveryFilter, Page } from "../journal.ts";
 import type { Delivery, Route, SentMessage, SessionThread } from "../records/delivery.ts";
-import { text } from "../rows.ts";
+import { text } from "../columns.ts";
 import * as rows from "../rows.ts";
 import { type Condition, listPage, ofStates, type Reader, toWhere } from "./reader.ts";
 
@@ -119,4 +119,22 @@ async function newestRoute({ get }: Reader, condition: Condition): Promise<Route
   const { where, values } = toWhere([condition]);
   const row = await get(`SELECT * FROM hookline.routes ${where} ORDER BY seq DESC LIMIT 1`, values);
   return row && { channel: text(row.channel), to: text(row.recipient) };
+}
+
+export async function findEffects(
+  { all }: Reader,
+  { events, runs }: { events: string[]; runs: string[] },
+): Promise<{ events: Set<string>; runs: Set<string> }> {
+  const sent = await all(
+    "SELECT DISTINCT event_id AS id FROM hookline.deliveries WHERE event_id = ANY($1::uuid[]) AND parts_sent > 0",
+    [events],
+  );
+  // A call has an id of its own if it changes something.
+  const called = await all(
+    `SELECT DISTINCT run_id AS id FROM hookline.steps WHERE run_id = ANY($1::uuid[])
+       AND state IN ('started', 'done', 'unknown') AND detail LIKE '%"callId"%'`,
+    [runs],
+  );
+  const idsOf = (rows: typeof sent): Set<string> => new Set(rows.map((row) => text(row.id)));
+  return { events: idsOf(sent), runs: idsOf(called) };
 }

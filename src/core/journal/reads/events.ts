@@ -3,7 +3,7 @@ import { type UnfinishedWord, toUnfinishedWord } from "../../shared/words.ts";
 import { DELIVERY_STATES, EVENT_STATUSES, type EventStatus, RUN_STATES } from "../../types.ts";
 import type { FailedFilter, Page } from "../journal.ts";
 import type { Answer, EventRecord, EventSummary, MappingCount } from "../records/event.ts";
-import { bytes, integer, text, type Row } from "../rows.ts";
+import { bytes, integer, oneOf, optional, type Row, text } from "../columns.ts";
 import * as rows from "../rows.ts";
 import { FAILED_REQUEST } from "../conditions.ts";
 import { listPage, toWhere, type Reader, withinPage } from "./reader.ts";
@@ -71,16 +71,16 @@ export async function findUnfinished(
   // Deliveries of a joined run have the id of the event that the run was made for.
   const deliveries = await all(
     "SELECT run_id, state FROM hookline.deliveries WHERE event_id = ANY($1::uuid[]) AND finished_at IS NULL",
-    [[...new Set(runs.flatMap((row) => rows.optional(text, row.event_id ?? null) ?? []))]],
+    [[...new Set(runs.flatMap((row) => optional(text, row.event_id ?? null) ?? []))]],
   );
-  const stateOf = new Map(runs.map((row) => [text(row.id), rows.oneOf(RUN_STATES, row.state)]));
+  const stateOf = new Map(runs.map((row) => [text(row.id), oneOf(RUN_STATES, row.state)]));
   const ofRun = Map.groupBy(deliveries, (row) => text(row.run_id));
   return new Map(
     events.map(({ id, actions }) => {
       const own = new Set(actions.flatMap(({ runId }) => runId ?? []));
       const turns = [...own].flatMap((runId) => stateOf.get(runId) ?? []);
       const messages = [...own].flatMap((runId) => ofRun.get(runId) ?? []);
-      const states = messages.map((row) => rows.oneOf(DELIVERY_STATES, row.state));
+      const states = messages.map((row) => oneOf(DELIVERY_STATES, row.state));
       return [id, toUnfinishedWord(turns, states)];
     }),
   );

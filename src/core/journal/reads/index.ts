@@ -2,9 +2,9 @@ import type { JournalReads } from "../journal.ts";
 import type { PublicationReads } from "../publications.ts";
 import { findAsked, findPressed, getApproval, getAsked, listApprovals } from "./approvals.ts";
 import { listDeadLetters } from "./dead-letters.ts";
-import { findEffects } from "./sent-effects.ts";
 import {
   findChange,
+  findEffects,
   findSent,
   findThread,
   hasSpoken,

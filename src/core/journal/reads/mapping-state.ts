@@ -1,6 +1,6 @@
 import type { StateRow } from "../records/event.ts";
 import type { Note } from "../records/node.ts";
-import { text } from "../rows.ts";
+import { text } from "../columns.ts";
 import type { Reader } from "./reader.ts";
 
 export async function readState({ all, clockOffsetMs }: Reader, name: string, keys: string[]): Promise<StateRow[]> {

@@ -9,7 +9,7 @@ import type {
   Unnumbered,
 } from "../publications.ts";
 import type { NewPublication } from "../records/event.ts";
-import { integer, optional, type Row, text } from "../rows.ts";
+import { integer, optional, type Row, text } from "../columns.ts";
 import { type Reader, toWhere } from "./reader.ts";
 
 export async function readState({ get }: Reader): Promise<PublicationState> {

@@ -1,7 +1,7 @@
 import { firstIdAt, isId } from "../../shared/id.ts";
 import type { Page } from "../journal.ts";
 import type { Run } from "../records/run.ts";
-import { integer, type Row } from "../rows.ts";
+import { integer, type Row } from "../columns.ts";
 
 /*
  * The reads of both stores, in PostgreSQL's words. SQLite's differ so little that `sqlite/read.ts` translates them. Lists

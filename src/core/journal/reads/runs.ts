@@ -4,7 +4,7 @@ import type { Delivery } from "../records/delivery.ts";
 import type { Claim } from "../records/node.ts";
 import type { Pause, Run, RunWait, Spend } from "../records/run.ts";
 import type { Step } from "../records/step.ts";
-import { integer, text, type Row } from "../rows.ts";
+import { integer, text, type Row } from "../columns.ts";
 import * as rows from "../rows.ts";
 import { countEach, listPage, ofStates, type Reader } from "./reader.ts";
 

@@ -1,5 +1,6 @@
 import { MAIN_SESSION } from "../../types.ts";
 import type { Entry, SessionSummary, Turn } from "../records/session.ts";
+import { integer, optional, text } from "../columns.ts";
 import * as rows from "../rows.ts";
 import type { Reader } from "./reader.ts";
 
@@ -8,7 +9,7 @@ export async function listSessions({ all, tables }: Reader, { limit }: { limit: 
   const newest = `SELECT event_id FROM ${tables.entries} WHERE session_key = sessions.key ORDER BY seq DESC LIMIT 1`;
   const sql = `SELECT sessions.*, (${newest}) AS event_id FROM hookline.sessions ORDER BY updated_at DESC LIMIT $1`;
   const found = await all(sql, [limit]);
-  return found.map((row) => ({ ...rows.toSession(row), eventId: rows.optional(rows.text, row.event_id) }));
+  return found.map((row) => ({ ...rows.toSession(row), eventId: optional(text, row.event_id) }));
 }
 
 export async function getSession(
@@ -51,7 +52,7 @@ export async function sessionStart(
      WHERE before IS NULL OR (role <> 'assistant' AND at - before >= +$1::bigint) ORDER BY seq DESC LIMIT 1`,
     isMain ? [idleAfterMs] : [idleAfterMs, sessionKey],
   );
-  return row && rows.integer(row.at);
+  return row && integer(row.at);
 }
 
 export async function listPendingSystemEvents({ all, tables }: Reader, limit = MAX_INTEGER): Promise<Entry[]> {

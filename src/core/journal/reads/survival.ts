@@ -1,5 +1,5 @@
 import type { Survival } from "../records/suspect.ts";
-import { integer } from "../rows.ts";
+import { integer } from "../columns.ts";
 import { ENDED } from "../writes/lives.ts";
 import type { Reader } from "./reader.ts";
 

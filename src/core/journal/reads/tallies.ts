@@ -1,7 +1,7 @@
 import { firstIdAt } from "../../shared/id.ts";
 import { EVENT_STATUSES, type EventStatus } from "../../types.ts";
 import { type Tally, TALLY_NAMES } from "../records/tally.ts";
-import { integer, oneOf } from "../rows.ts";
+import { integer, oneOf } from "../columns.ts";
 import type { Reader } from "./reader.ts";
 
 export async function listTallies({ all }: Reader, from: number, stepMs: number): Promise<Omit<Tally, "mapping">[]> {

@@ -14,16 +14,8 @@ import {
 } from "../records/approval.ts";
 import type { NewDelivery } from "../records/delivery.ts";
 import type { Step } from "../records/step.ts";
-import {
-  type ApprovalEnd,
-  fromApproval,
-  integer,
-  isFinished,
-  type Row,
-  text,
-  toApproval,
-  toDecidedEnd,
-} from "../rows.ts";
+import { integer, type Row, text } from "../columns.ts";
+import { type ApprovalEnd, fromApproval, isFinished, toApproval, toDecidedEnd } from "../rows.ts";
 import { insertSteps } from "./step-rows.ts";
 import { type ChangeReport, recipientLock, toOrigin, type Work, type Writer } from "./writer.ts";
 

@@ -1,6 +1,6 @@
 import { isId } from "../../shared/id.ts";
 import { RUN_CANCELED } from "../records/approval.ts";
-import { text } from "../rows.ts";
+import { text } from "../columns.ts";
 import { FAILED_REQUEST } from "../conditions.ts";
 import { withdrawApprovals } from "./approval-states.ts";
 import { type Origin, recipientLockOf, sessionLock, toOrigin, type Work, type Writer } from "./writer.ts";

@@ -18,8 +18,7 @@ import {
   retryRun,
   tryAgain,
 } from "./run-states.ts";
-import { addTallies } from "./tally-rows.ts";
-import { pauseMapping, recordAnswer, resumeMapping, writeNotes } from "./notes.ts";
+import { addTallies, pauseMapping, recordAnswer, resumeMapping, writeNotes } from "./notes.ts";
 import type { Work, Writer } from "./writer.ts";
 
 /** Makes a method of the journal from a write. */

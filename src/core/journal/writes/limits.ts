@@ -1,5 +1,5 @@
 import type { RunLimit, RunLimits } from "../records/run.ts";
-import { integer, type Row } from "../rows.ts";
+import { integer, type Row } from "../columns.ts";
 import { MAX_CORRECTION_MS } from "../waits.ts";
 import type { Work, Writer } from "./writer.ts";
 

@@ -1,6 +1,7 @@
 import type { Answer } from "../records/event.ts";
 import type { NewNote } from "../records/node.ts";
-import { text } from "../rows.ts";
+import type { Tally } from "../records/tally.ts";
+import { text } from "../columns.ts";
 import type { Work, Writer } from "./writer.ts";
 
 export function* writeNotes({ run, clockOffsetMs }: Writer, notes: NewNote[]): Work<void> {
@@ -13,6 +14,21 @@ export function* writeNotes({ run, clockOffsetMs }: Writer, notes: NewNote[]): W
 const REPLACE_NOTE = `
   INSERT INTO hookline.notes (kind, key, expires_at, value) VALUES ($1, $2, $3, $4)
   ON CONFLICT (kind, key) DO UPDATE SET expires_at = excluded.expires_at, value = excluded.value`;
+
+/** Sorted, so that two transactions cannot wait for each other in a circle. */
+export function* addTallies({ runEach }: Writer, tallies: Tally[]): Work<void> {
+  const rows = tallies.map(({ at, mapping, what, n }) => [at, mapping, what, n] as const);
+  const sorted = rows.toSorted((one, other) => (JSON.stringify(one) < JSON.stringify(other) ? -1 : 1));
+  yield* runEach(
+    ADD_TALLY,
+    sorted.map((row) => [...row]),
+  );
+}
+
+const ADD_TALLY = `
+  INSERT INTO hookline.tallies (at, mapping, what, n) VALUES ($1, $2, $3, $4)
+  ON CONFLICT (at, mapping, what) DO UPDATE SET n = CASE WHEN excluded.what <> 'slowestMs' THEN tallies.n + excluded.n
+    WHEN excluded.n > tallies.n THEN excluded.n ELSE tallies.n END`;
 
 /** An event that is deleted already has no repeats that could ask for its answer. */
 export function* recordAnswer(

@@ -10,7 +10,7 @@ import {
   type SubscriptionTerms,
 } from "../publications.ts";
 import type { Lease } from "../records/node.ts";
-import { integer, optional } from "../rows.ts";
+import { integer, optional } from "../columns.ts";
 import type { Work, Writer } from "./writer.ts";
 
 /**

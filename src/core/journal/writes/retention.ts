@@ -1,6 +1,6 @@
 import { DAY_MS, HOUR_MS } from "../../shared/time.ts";
 import type { Retention } from "../journal.ts";
-import { integer } from "../rows.ts";
+import { integer } from "../columns.ts";
 import { EVENT_STATUSES } from "../../types.ts";
 import { sweepCodes, sweepLooseApprovals } from "./approval-states.ts";
 import { sweepPublications } from "./publishing.ts";

@@ -5,7 +5,8 @@ import type { Claim, Lease } from "../records/node.ts";
 import type { GiveBack, HeldFilter, Questions, TurnOutcome } from "../records/run.ts";
 import type { NewEntry } from "../records/session.ts";
 import type { Step } from "../records/step.ts";
-import { fromOutcome, isFinished, optional, type Row, text, toUnknownStep } from "../rows.ts";
+import { optional, type Row, text } from "../columns.ts";
+import { fromOutcome, isFinished, toUnknownStep } from "../rows.ts";
 import {
   insertApprovals,
   isAnswered,

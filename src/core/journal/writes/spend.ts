@@ -1,6 +1,6 @@
 import { HOUR_MS } from "../../shared/time.ts";
 import { MAIN_SESSION } from "../../types.ts";
-import { optional, type Row, text } from "../rows.ts";
+import { optional, type Row, text } from "../columns.ts";
 import type { Used, Work, Writer } from "./writer.ts";
 
 type Spent = Record<"hour" | "runs" | "input_tokens" | "output_tokens" | "cost", number> & { model: string };

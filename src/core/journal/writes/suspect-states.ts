@@ -1,6 +1,6 @@
 import { HOUR_MS } from "../../shared/time.ts";
 import type { RunLimits } from "../records/run.ts";
-import { integer, optional, type Row, text } from "../rows.ts";
+import { integer, optional, type Row, text } from "../columns.ts";
 import { SUSPECT_AFTER, SUSPECT_DELIVERY, SUSPECT_RUN } from "../conditions.ts";
 import { MAX_CORRECTION_MS, MAX_RETRY_MS } from "../waits.ts";
 import { countFree, findNextStart } from "./limits.ts";

@@ -1,5 +1,6 @@
 import type { ClaimedRun } from "../records/run.ts";
-import { byArrival, type Row, text } from "../rows.ts";
+import { type Row, text } from "../columns.ts";
+import { byArrival } from "../rows.ts";
 
 /*
  * Mappings take turns, so that a burst of one does not delay the others. A claim takes from the mapping with the fewest

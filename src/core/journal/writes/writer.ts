@@ -4,7 +4,7 @@ import type { NewDelivery } from "../records/delivery.ts";
 import type { Change, Lease, NewWork } from "../records/node.ts";
 import type { TurnOutcome } from "../records/run.ts";
 import type { NewEntry } from "../records/session.ts";
-import { optional, type Row, text } from "../rows.ts";
+import { optional, type Row, text } from "../columns.ts";
 
 /*
  * The writes of both stores. Accepts, claims, the ends of runs and deliveries, leases, the state of transforms and the
