@@ -1,6 +1,6 @@
 /** Replies of one session are in one thread, and who writes in it reaches that session and no other. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { CONTINUE_RULES } from "../src/core/mapping/continued.ts";
+import { CONTINUE_RULES } from "../src/core/mapping/item/continued.ts";
 import { waitFor } from "./support/client.ts";
 import { createChatMessages } from "./support/chat-messages.ts";
 import { type DiscordServer, startDiscord } from "./support/discord.ts";

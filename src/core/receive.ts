@@ -12,7 +12,7 @@ import { isStateRefusal, toStateError } from "./journal/state-refusal.ts";
 import { isBuiltInHook } from "./mapping/mapping-index.ts";
 import type { IsOwn } from "./mapping/match.ts";
 import { resolveRequest, type ResolveOptions } from "./mapping/resolve-request.ts";
-import { createSentMessages } from "./mapping/sent-messages.ts";
+import { createSentMessages } from "./mapping/item/sent-messages.ts";
 import { createState, type HeldState, StartAgain } from "./mapping/state.ts";
 import type { ChannelDriver } from "./ports/channel.ts";
 import type { Runtime } from "./ports/runtime.ts";

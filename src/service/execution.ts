@@ -6,7 +6,7 @@ import { createSweeper, type Sweeper } from "../core/journal/sweeper.ts";
 import { createMailService, type MailService } from "../mail/watch/service.ts";
 import type { MailStatus } from "../core/ports/mail-status.ts";
 import { isDown } from "../mail/watch/status.ts";
-import { toRequestContext } from "../core/mapping/mapping-run.ts";
+import { toRequestContext } from "../core/mapping/item/mapping-run.ts";
 import { toStoredRequest } from "../core/ingress/hook-request.ts";
 import { describeNode, toMailView, toRuntimeView } from "../operator/status.ts";
 import { createHealth, type Health } from "./health.ts";

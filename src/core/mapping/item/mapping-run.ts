@@ -1,14 +1,14 @@
-import type { ToolSets } from "../ports/open-tool-sets.ts";
-import { exactPayload } from "../shared/exact-json.ts";
-import { isObject } from "../shared/json.ts";
-import type { HookRequest } from "../types.ts";
+import type { ToolSets } from "../../ports/open-tool-sets.ts";
+import { exactPayload } from "../../shared/exact-json.ts";
+import { isObject } from "../../shared/json.ts";
+import type { HookRequest } from "../../types.ts";
 import type { FindSent } from "./continued.ts";
 import type { Changes } from "./join-change.ts";
-import type { IsOwn } from "./match.ts";
-import type { TargetOptions } from "./policy/event-place.ts";
-import type { SessionScope } from "./policy/session-keys.ts";
-import type { RequestState } from "./state.ts";
-import type { TransformDraftOptions } from "./transform.ts";
+import type { IsOwn } from "../match.ts";
+import type { TargetOptions } from "../policy/event-place.ts";
+import type { SessionScope } from "../policy/session-keys.ts";
+import type { RequestState } from "../state.ts";
+import type { TransformDraftOptions } from "../transform.ts";
 
 /** Everything that is the same for all items of a request. */
 export interface MappingRun extends TargetOptions, Pick<TransformDraftOptions, "run" | "state" | "log"> {

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
-import { createDiagnostics } from "./diagnostics.ts";
-import { toSource } from "../../../test/support/mapping.ts";
-import type { MappingInput } from "../config/schema/generated.ts";
+import { createDiagnostics } from "../diagnostics.ts";
+import { toSource } from "../../../../test/support/mapping.ts";
+import type { MappingInput } from "../../config/schema/generated.ts";
 import { compileMention } from "./mention.ts";
-import { createBudget } from "./template/template.ts";
+import { createBudget } from "../template/template.ts";
 
 function mentions(mention: MappingInput["mention"], payload: object): boolean | undefined {
   const diagnostics = createDiagnostics(toSource({}));

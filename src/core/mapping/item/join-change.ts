@@ -1,9 +1,9 @@
-import type { Workspace } from "../ports/agent.ts";
-import { toChannelName } from "../shared/channel-names.ts";
-import type { AgentAction, HookAction, KeptChange, Woken } from "../types.ts";
-import { renderGrants } from "./policy/grants.ts";
-import type { CompiledMapping } from "./compile.ts";
-import { type TargetOptions, toWriteRules } from "./policy/event-place.ts";
+import type { Workspace } from "../../ports/agent.ts";
+import { toChannelName } from "../../shared/channel-names.ts";
+import type { AgentAction, HookAction, KeptChange, Woken } from "../../types.ts";
+import { renderGrants } from "../policy/grants.ts";
+import type { CompiledMapping } from "../compile.ts";
+import { type TargetOptions, toWriteRules } from "../policy/event-place.ts";
 
 /** Records of the changes of this service, and of the turns after them. */
 export interface Changes {

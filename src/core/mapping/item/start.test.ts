@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
-import { toSource } from "../../../test/support/mapping.ts";
-import type { MappingInput } from "../config/schema/generated.ts";
+import { toSource } from "../../../../test/support/mapping.ts";
+import type { MappingInput } from "../../config/schema/generated.ts";
 import { compileStart, type Start } from "./start.ts";
-import { createDiagnostics } from "./diagnostics.ts";
-import { createBudget } from "./template/template.ts";
+import { createDiagnostics } from "../diagnostics.ts";
+import { createBudget } from "../template/template.ts";
 
 function start(mapping: Partial<MappingInput>, payload: object) {
   const source = toSource({ messageTemplate: "x", ...mapping });

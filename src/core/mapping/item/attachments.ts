@@ -1,9 +1,9 @@
-import type { MappingInput } from "../config/schema/generated.ts";
-import { readPath } from "../shared/json.ts";
-import { toOneLine } from "../shared/text/text.ts";
-import type { FileRef } from "../types.ts";
-import type { Diagnostics } from "./diagnostics.ts";
-import { type Budget, compileField, type Template } from "./template/template.ts";
+import type { MappingInput } from "../../config/schema/generated.ts";
+import { readPath } from "../../shared/json.ts";
+import { toOneLine } from "../../shared/text/text.ts";
+import type { FileRef } from "../../types.ts";
+import type { Diagnostics } from "../diagnostics.ts";
+import { type Budget, compileField, type Template } from "../template/template.ts";
 
 type Written = NonNullable<MappingInput["attachments"]>[number];
 

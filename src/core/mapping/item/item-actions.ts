@@ -1,14 +1,14 @@
 import { hash } from "node:crypto";
-import type { Workspace } from "../ports/agent.ts";
-import { readOwn } from "../shared/json.ts";
-import type { Resolution } from "../types.ts";
+import type { Workspace } from "../../ports/agent.ts";
+import { readOwn } from "../../shared/json.ts";
+import type { Resolution } from "../../types.ts";
 import { describeUnnamed, renderFiles } from "./attachments.ts";
-import { renderContext } from "./context.ts";
+import { renderContext } from "../context.ts";
 import type { findContinued } from "./continued.ts";
-import type { Draft } from "./draft.ts";
+import type { Draft } from "../draft.ts";
 import { type Joined, joinSession } from "./join-change.ts";
 import type { MappingRun } from "./mapping-run.ts";
-import { isBelow } from "./policy/bounds.ts";
+import { isBelow } from "../policy/bounds.ts";
 import {
   findPlaceRefusal,
   findPullPlace,
@@ -18,12 +18,12 @@ import {
   renderPlace,
   toPlaces,
   toTargets,
-} from "./policy/event-place.ts";
-import { coalesceActions } from "./policy/keys.ts";
-import { applyOpenClaw } from "./policy/openclaw.ts";
-import { findUnusedModels, type Terms, toAction } from "./policy/policy.ts";
-import { routeOriginOf } from "./policy/targets.ts";
-import type { RenderedKey } from "./template/template.ts";
+} from "../policy/event-place.ts";
+import { coalesceActions } from "../policy/keys.ts";
+import { applyOpenClaw } from "../policy/openclaw.ts";
+import { findUnusedModels, type Terms, toAction } from "../policy/policy.ts";
+import { routeOriginOf } from "../policy/targets.ts";
+import type { RenderedKey } from "../template/template.ts";
 
 /** The result of the mapping's settings and templates. */
 export interface Rendered {

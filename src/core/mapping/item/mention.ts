@@ -1,6 +1,6 @@
-import type { MappingInput } from "../config/schema/generated.ts";
-import type { Diagnostics } from "./diagnostics.ts";
-import { type Budget, compileField } from "./template/template.ts";
+import type { MappingInput } from "../../config/schema/generated.ts";
+import type { Diagnostics } from "../diagnostics.ts";
+import { type Budget, compileField } from "../template/template.ts";
 
 /** Whether what an event asks is for the agent. */
 export interface MentionRule {

@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
-import { isObject, parseObject } from "../shared/json.ts";
-import type { RequestState } from "./state.ts";
+import { isObject, parseObject } from "../../shared/json.ts";
+import type { RequestState } from "../state.ts";
 
 /** The session of an event whose author must have taken part in it. */
 interface Participation {

@@ -1,7 +1,7 @@
 import { beforeEach, expect, test } from "vitest";
-import { DAY_MS } from "../shared/time.ts";
+import { DAY_MS } from "../../shared/time.ts";
 import { findParticipation } from "./participants.ts";
-import { openEmptyState, type RequestState } from "./state.ts";
+import { openEmptyState, type RequestState } from "../state.ts";
 
 const KEY = "hook:mail:thread:a@example.com";
 const APART = { sessionKey: expect.stringMatching(/^hook:mail:thread:a@example\.com:[\w-]{16}$/), isApart: true };

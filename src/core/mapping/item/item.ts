@@ -1,24 +1,24 @@
-import { toChannelName } from "../shared/channel-names.ts";
-import { isObject } from "../shared/json.ts";
-import { toSubject } from "../shared/text/text.ts";
-import { DAY_MS } from "../shared/time.ts";
-import type { TransformBundle } from "../transforms/runner.ts";
-import { type HookAction, type Publication, type Resolution, withoutAllow } from "../types.ts";
-import type { CompiledMapping } from "./compile.ts";
+import { toChannelName } from "../../shared/channel-names.ts";
+import { isObject } from "../../shared/json.ts";
+import { toSubject } from "../../shared/text/text.ts";
+import { DAY_MS } from "../../shared/time.ts";
+import type { TransformBundle } from "../../transforms/runner.ts";
+import { type HookAction, type Publication, type Resolution, withoutAllow } from "../../types.ts";
+import type { CompiledMapping } from "../compile.ts";
 import { findContinued } from "./continued.ts";
-import { type Draft, renderGiven, renderWakeMode, toBase, toDraft } from "./draft.ts";
+import { type Draft, renderGiven, renderWakeMode, toBase, toDraft } from "../draft.ts";
 import { type Continued, finishItem, type ItemKeys, type Rendered } from "./item-actions.ts";
 import { findJoined } from "./join-change.ts";
 import { type Item, type MappingRun, toContext, toNow } from "./mapping-run.ts";
 import { findParticipation } from "./participants.ts";
-import { describeElsewhere } from "./policy/bounds.ts";
-import { findElsewhere, renderPlace, toWriteRules } from "./policy/event-place.ts";
-import { renderGrants } from "./policy/grants.ts";
-import { createToChannel } from "./policy/openclaw.ts";
-import { renderPublication } from "./publish.ts";
+import { describeElsewhere } from "../policy/bounds.ts";
+import { findElsewhere, renderPlace, toWriteRules } from "../policy/event-place.ts";
+import { renderGrants } from "../policy/grants.ts";
+import { createToChannel } from "../policy/openclaw.ts";
+import { renderPublication } from "../publish.ts";
 import type { Start } from "./start.ts";
-import type { Budget, RenderedKey } from "./template/template.ts";
-import { transformDraft } from "./transform.ts";
+import type { Budget, RenderedKey } from "../template/template.ts";
+import { transformDraft } from "../transform.ts";
 
 /** The result of one item. Without actions, it has a reason. */
 export interface ResolvedItem extends Pick<

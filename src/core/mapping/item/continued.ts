@@ -1,9 +1,9 @@
-import type { SentMessage } from "../journal/journal.ts";
-import type { ChannelDriver } from "../ports/channel.ts";
-import { toChannelName } from "../shared/channel-names.ts";
-import type { CompiledMapping } from "./compile.ts";
+import type { SentMessage } from "../../journal/journal.ts";
+import type { ChannelDriver } from "../../ports/channel.ts";
+import { toChannelName } from "../../shared/channel-names.ts";
+import type { CompiledMapping } from "../compile.ts";
 import type { Start } from "./start.ts";
-import type { Budget } from "./template/template.ts";
+import type { Budget } from "../template/template.ts";
 
 /** Finds the message of a session that is one of these, on one account. `warning`: why a service could not be asked. */
 export type FindSent = (channel: string, messageIds: string[]) => Promise<{ sent?: SentMessage; warning?: string }>;

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { messageOf } from "../errors.ts";
-import type { Journal } from "../journal/journal.ts";
-import type { Runtime } from "../ports/runtime.ts";
-import type { Log } from "../telemetry/log.ts";
+import { messageOf } from "../../errors.ts";
+import type { Journal } from "../../journal/journal.ts";
+import type { Runtime } from "../../ports/runtime.ts";
+import type { Log } from "../../telemetry/log.ts";
 import type { FindSent } from "./continued.ts";
 
 interface SentMessagesOptions {

@@ -1,10 +1,10 @@
-import type { MappingInput } from "../config/schema/generated.ts";
-import { toAuthorText } from "../shared/author.ts";
-import { toOneLine } from "../shared/text/text.ts";
-import type { Author } from "../types.ts";
-import type { Diagnostics } from "./diagnostics.ts";
-import { compileCallPattern, compileGlobs } from "./pattern.ts";
-import { type Budget, compileField, type Template } from "./template/template.ts";
+import type { MappingInput } from "../../config/schema/generated.ts";
+import { toAuthorText } from "../../shared/author.ts";
+import { toOneLine } from "../../shared/text/text.ts";
+import type { Author } from "../../types.ts";
+import type { Diagnostics } from "../diagnostics.ts";
+import { compileCallPattern, compileGlobs } from "../pattern.ts";
+import { type Budget, compileField, type Template } from "../template/template.ts";
 
 /** Who is behind an event, and whether that person may start a turn. */
 export interface Start {
