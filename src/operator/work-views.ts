@@ -1,4 +1,11 @@
-import { type MessageWord, type StepWord, toMessageWord, toStepWord, toTurnWord, type TurnWord } from "../core/shared/words.ts";
+import {
+  type MessageWord,
+  type StepWord,
+  toMessageWord,
+  toStepWord,
+  toTurnWord,
+  type TurnWord,
+} from "../core/shared/words.ts";
 import type { Delivery, FailedAttempt, Run, Step } from "../core/journal/journal.ts";
 import { toView, type View } from "./iso-times.ts";
 import { type AgentActionView, toActionView } from "./trial.ts";

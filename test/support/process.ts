@@ -6,11 +6,7 @@ import { PROGRAM } from "./program.ts";
 export type { ServiceProcess };
 
 /** Starts `webhooks serve` as a separate process and waits until it listens; rejects if it ends before. */
-export function startProcess(
-  configFile: string,
-  env: Record<string, string> = {},
-  port = 0,
-): Promise<ServiceProcess> {
+export function startProcess(configFile: string, env: Record<string, string> = {}, port = 0): Promise<ServiceProcess> {
   return untilListening(spawnService(configFile, env, port));
 }
 

@@ -154,9 +154,7 @@ interface DemoService {
 }
 
 async function startService({ config, hookToken }: DemoProject, io: CliIo, port = 0): Promise<DemoService> {
-  const service = await untilListening(
-    spawnProgram(PROGRAM, ["serve", "--config", config, "--port", String(port)]),
-  );
+  const service = await untilListening(spawnProgram(PROGRAM, ["serve", "--config", config, "--port", String(port)]));
   return {
     process: service,
     api: await createOperatorClient({ config, url: service.url }, io),

@@ -28,9 +28,7 @@ export function spawnProgram(
 }
 
 /** Waits until `webhooks serve` listens; rejects with what it printed if it ends before. */
-export async function untilListening(
-  child: ChildProcessByStdio<null, Readable, Readable>,
-): Promise<ServiceProcess> {
+export async function untilListening(child: ChildProcessByStdio<null, Readable, Readable>): Promise<ServiceProcess> {
   let errors = "";
   child.stderr.setEncoding("utf8").on("data", (text: string) => (errors += text));
   const ended = once(child, "exit");

@@ -93,8 +93,10 @@ function spanOf(steps: Step[]): number {
   return Math.max(0, end - Math.min(...steps.map(({ startedAt }) => startedAt)));
 }
 
-export function addSources(progress: Progress, more: readonly string[] = []): void {
+/** Gives all private sources of the turn so far. */
+export function addSources(progress: Progress, more: readonly string[] = []): string[] {
   progress.sources = [...new Set([...progress.sources, ...more])];
+  return progress.sources;
 }
 
 /** How often an agent was asked: one that calls by itself may have made several calls each time. */

@@ -7,7 +7,14 @@ import { type Alarm, createAlarm } from "../shared/time.ts";
 import { createId } from "../shared/id.ts";
 import type { Log } from "../telemetry/log.ts";
 import { QUESTION_HOLDS } from "../types.ts";
-import { describeDeadLetter, describeHeld, describeOutage, describeQuestion, describeSilence, describeUnasked } from "./alert-texts.ts";
+import {
+  describeDeadLetter,
+  describeHeld,
+  describeOutage,
+  describeQuestion,
+  describeSilence,
+  describeUnasked,
+} from "./alert-texts.ts";
 import type { DispatcherOptions } from "./dispatch-context.ts";
 import { DELIVERY_POLICY, sendPart } from "./execute-delivery.ts";
 import { retryDelayMs, retryWhileUnavailable, toFailure } from "./retry.ts";
@@ -154,8 +161,7 @@ export function createAlerts({ journal, current, log }: AlertsOptions): Alerts {
     if (change.kind === "dead-letter" && change.isDead) {
       return { kind: "dead-letter", text: () => textOfDeadLetter(change) };
     }
-    if (change.kind === "run" && change.state === "held")
-      return { kind: "budget", text: () => textOfHeld(change.id) };
+    if (change.kind === "run" && change.state === "held") return { kind: "budget", text: () => textOfHeld(change.id) };
     return undefined;
   }
 
@@ -315,9 +321,7 @@ function isRetried(change: Change): change is Extract<Change, { kind: "run" }> {
 function toQuestionAlert(approval: Approval, state: string): Alert | undefined {
   const { kind, mapping: subject, decision } = approval;
   if (state === "denied") {
-    return decision === undefined
-      ? { kind: "approval-waiting", subject, text: describeUnasked(approval) }
-      : undefined;
+    return decision === undefined ? { kind: "approval-waiting", subject, text: describeUnasked(approval) } : undefined;
   }
   return {
     kind: kind === "outcome" ? "outcome-unknown" : "approval-waiting",

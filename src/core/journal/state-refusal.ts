@@ -16,10 +16,7 @@ export interface KnownState {
 }
 
 /** Why an event with this state cannot be committed. */
-export function findStateRefusal(
-  { reads, sets }: NewState,
-  known: KnownState,
-): StateRefusal | undefined {
+export function findStateRefusal({ reads, sets }: NewState, known: KnownState): StateRefusal | undefined {
   if (reads.some(({ key, version }) => known.versionOf(key) !== version)) return { kind: "state-changed" };
   const added = sets.filter(({ key, json }) => json !== undefined && known.versionOf(key) === undefined);
   return added.length > 0 && known.count() + added.length > MAX_STATE_KEYS ? { kind: "state-full" } : undefined;

@@ -1,7 +1,15 @@
 import { toErrorGroup } from "../../core/journal/error-group.ts";
 import type { Claim, ClaimedDelivery, DeliveryEnd, NewDelivery, Route } from "../../core/journal/journal.ts";
 import { integer, optional, type Row, text } from "../../core/journal/columns.ts";
-import { byArrival, EDITS, mayReplace, toEditsColumn, readInterruptions, toDelivery, toWarningsColumn } from "../../core/journal/rows.ts";
+import {
+  byArrival,
+  EDITS,
+  mayReplace,
+  toEditsColumn,
+  readInterruptions,
+  toDelivery,
+  toWarningsColumn,
+} from "../../core/journal/rows.ts";
 import type { Sql, TransactionSql } from "./database.ts";
 import { PENDING } from "../../core/journal/conditions.ts";
 import { MAX_CORRECTION_MS, MAX_RETRY_MS } from "../../core/journal/waits.ts";

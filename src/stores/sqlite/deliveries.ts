@@ -3,7 +3,14 @@ import { toErrorGroup } from "../../core/journal/error-group.ts";
 import { report, type Transaction } from "./group-commit.ts";
 import type { Database } from "./database.ts";
 import { integer, optional, type Row, text } from "../../core/journal/columns.ts";
-import { EDITS, mayReplace, toEditsColumn, readInterruptions, toDelivery, toWarningsColumn } from "../../core/journal/rows.ts";
+import {
+  EDITS,
+  mayReplace,
+  toEditsColumn,
+  readInterruptions,
+  toDelivery,
+  toWarningsColumn,
+} from "../../core/journal/rows.ts";
 import { PENDING } from "../../core/journal/conditions.ts";
 import { MAX_CORRECTION_MS, MAX_RETRY_MS } from "../../core/journal/waits.ts";
 import { rememberMessage } from "../../core/journal/writes/delivery-states.ts";

@@ -11,13 +11,7 @@ import { checkMappingSchema } from "../schema/blocks.ts";
 import { type SchemaProblem, toConfigProblem } from "../schema/problems.ts";
 import type { Drivers } from "../plugins.ts";
 import { PRESET_SETTINGS } from "../settings.ts";
-import type {
-  MappingSource,
-  PresetReads,
-  PresetUse,
-  PresetWrites,
-  ResolvedConfig,
-} from "../resolved-config.ts";
+import type { MappingSource, PresetReads, PresetUse, PresetWrites, ResolvedConfig } from "../resolved-config.ts";
 import { findLostId } from "./additions.ts";
 import { explainMissing, type PresetFile, readPreset, readTemplate } from "./file.ts";
 import { type Defaults, fillMappings, type FillMappingsOptions } from "./fill-mappings.ts";

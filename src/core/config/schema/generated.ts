@@ -260,7 +260,7 @@ export interface Preset {
    */
   example?: string;
   /**
-   * What `workspace: true` means: fields of a mapping's workspace.
+   * Meaning of `workspace: true`: fields of a mapping's workspace.
    */
   workspace?: {
     repository: string;
@@ -1555,13 +1555,13 @@ export interface MappingInput {
          */
         setup?: [string, ...string[]];
         /**
-         * What may change with allow, as src or docs/*.md: an entry covers itself and what is below it, * is any characters. Changes elsewhere ask a person. Default: everything.
+         * Paths that may change with allow, as src or docs/*.md: an entry covers itself and what is below it, * is any characters. Changes elsewhere ask a person. Default: everything.
          *
          * @minItems 1
          */
         paths?: [string, ...string[]];
         /**
-         * What asks a person also with allow, in the form of paths. Default: files of CI, CODEOWNERS, .git*, .npmrc, .envrc, .husky, .vscode, and files that tell agents what to do.
+         * Paths that ask a person even with allow, in the same form. Default: files of CI, CODEOWNERS, .git*, .npmrc, .envrc, .husky, .vscode, and files that tell agents what to do.
          */
         protect?: string[];
         /**

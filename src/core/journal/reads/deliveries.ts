@@ -135,6 +135,6 @@ export async function findEffects(
        AND state IN ('started', 'done', 'unknown') AND detail LIKE '%"callId"%'`,
     [runs],
   );
-  const idsOf = (rows: typeof sent): Set<string> => new Set(rows.map((row) => text(row.id)));
+  const idsOf = (found: typeof sent): Set<string> => new Set(found.map((row) => text(row.id)));
   return { events: idsOf(sent), runs: idsOf(called) };
 }
