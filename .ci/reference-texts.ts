@@ -119,3 +119,22 @@ export const MEMBERS: Record<string, string> = {
   googlechat: "everybody, unless the space lets people from outside in",
   telegram: "who is in a chat without a public name that `place` names by its id",
 };
+
+/** Variables of the environment that the program, Node or an SDK reads. */
+export const VARIABLES = [
+  ["`WEBHOOKS_CONFIG`", "The file of the configuration, for every command. `--config` overrides it."],
+  ["`NO_COLOR`", "No colors."],
+  [
+    "`NODE_COMPILE_CACHE`",
+    "The folder for compiled code, which the next start uses. Default: `node_modules/.cache` of the package. Nobody else may write there, because Node runs its content.",
+  ],
+  ["`NODE_DISABLE_COMPILE_CACHE`", "`1`: no compiled code is stored or used."],
+  [
+    "`NODE_OPTIONS`",
+    "Options of Node: `--import ./tracing.mjs` for [traces](../guide/operating.md#traces), `--max-semi-space-size=4` for [less memory](../guide/performance.md#memory-and-start).",
+  ],
+  [
+    "`OTEL_EXPORTER_OTLP_ENDPOINT`",
+    "The address of the collector, and the other `OTEL_` variables: the OpenTelemetry SDK that you load for traces reads them.",
+  ],
+] as const;

@@ -8,7 +8,8 @@ import { readSchema } from "../src/core/config/schema/validator.ts";
 import { HTTP_ERRORS } from "../src/core/errors.ts";
 import { createRoutes } from "../src/operator/http/routes.ts";
 import { HELPERS } from "../src/core/mapping/template/helpers.ts";
-import { BODIES, GENERIC, HELPER_TEXTS, OTHER_BODIES } from "./reference-texts.ts";
+import { writeLibrary } from "./library-reference.ts";
+import { BODIES, GENERIC, HELPER_TEXTS, OTHER_BODIES, VARIABLES } from "./reference-texts.ts";
 import { builtInDrivers } from "../src/service/drivers.ts";
 
 const root = path.join(import.meta.dirname, "..");
@@ -41,6 +42,7 @@ export function writeReference(config: Schema, auth: Schema): Record<string, str
     "docs/reference/cli.md": writeCli(),
     "docs/reference/api.md": writeApi(),
     "docs/reference/channels.md": writeChannels(),
+    "docs/reference/library.md": writeLibrary(NOTE),
   };
 }
 
@@ -277,10 +279,18 @@ function writeCli(): string {
   const stream = Object.assign(new PassThrough(), { columns: 100 });
   const io = { cwd: root, env: { NO_COLOR: "1" }, stdin: new PassThrough(), stdout: stream, stderr: stream };
   const program = createProgram({ ...io, exitCode: 0, stopSignal: () => new AbortController().signal, interrupt() {} });
-  return join("# CLI", NOTE, EXIT_CODES, ...leafCommands(program).map(writeCommand));
+  return join(
+    "# CLI",
+    NOTE,
+    EXIT_CODES,
+    "## Environment",
+    "Beside the variables that the configuration names:",
+    toTwoColumns("Variable", "Meaning", VARIABLES),
+    ...leafCommands(program).map(writeCommand),
+  );
 }
 
-const EXIT_CODES = `A command exits with 0 when it did what it was asked and found nothing wrong, with 1 when it failed or found a problem, with 2 when the command line is wrong or a question has no answer, and with 3 when no service answers. Colors are shown only on a terminal, and not with NO_COLOR.`;
+const EXIT_CODES = `A command exits with 0 when it did what it was asked and found nothing wrong, with 1 when it failed or found a problem, with 2 when the command line is wrong or a question has no answer, and with 3 when no service answers. Colors are shown only on a terminal.`;
 
 function writeCommand(command: Command): string {
   const help = ["```text", command.helpInformation().trim(), "", "Example:", `  ${exampleOf(command)}`, "```"];

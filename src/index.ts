@@ -6,18 +6,44 @@ import type { UserConfig } from "./core/config/schema/generated.ts";
 
 export type { Hookline, HooklineOptions, NodeRequest, NodeResponse } from "./service/library.ts";
 export { ConfigError, DriverError, HookError, MailError } from "./core/errors.ts";
-export type { ConfigProblem } from "./core/errors.ts";
+export type {
+  ConfigProblem,
+  DriverErrorOptions,
+  HookErrorCode,
+  HookErrorDetail,
+  HookErrorOptions,
+  LogLine,
+  ModelFailure,
+} from "./core/errors.ts";
 export type {
   AgentDriver,
+  AgentNote,
   AgentReply,
   AgentTurn,
+  CallAnswer,
   CallOutcome,
   Exchange,
   HistoryEntry,
+  OwnCall,
+  OwnCalls,
   RequestedCall,
+  TokenUsage,
   ToolDescription,
+  TurnFile,
 } from "./core/ports/agent.ts";
-export type { ChannelDriver, OutgoingMessage } from "./core/ports/channel.ts";
+export type {
+  Button,
+  ChangeDiff,
+  ChannelDriver,
+  FileAddress,
+  LineComment,
+  MessageTemplate,
+  OutgoingMessage,
+  Review,
+  ReviewVerdict,
+} from "./core/ports/channel.ts";
+export type { DiffLine } from "./core/shared/text/diff.ts";
+export type { GitAddress, NewPull, Pull, PullHead, RepositoryHost } from "./core/ports/repository.ts";
 export type {
   FollowOptions,
   Mail,
@@ -27,20 +53,24 @@ export type {
   MailMarks,
   MailSource,
   ReceivedMail,
+  RefreshTokens,
 } from "./core/ports/mail-source.ts";
 export { definePlugin } from "./core/ports/plugin.ts";
 export type { Plugin } from "./core/ports/plugin.ts";
 export type {
   ChannelDefinition,
+  CheckContext,
   DriverContext,
   DriverDefinition,
   OptionProblem,
   OptionsSchema,
   SignatureDefinition,
+  SignatureSummary,
 } from "./core/ports/driver.ts";
 export { defineVendor } from "./core/ports/vendor.ts";
 export type {
   ApiAccess,
+  ButtonPress,
   CreatedHook,
   HookApi,
   HookHealth,
@@ -55,21 +85,45 @@ export type { FoundMissed, MissedEvent, MissedEvents } from "./core/ports/missed
 export { createApi } from "./vendors/kit/http.ts";
 export type { Api, Call, HttpAnswer, OpenApi, Refusal, TokenContext, TokenSource } from "./vendors/kit/http.ts";
 export { createCommentChannel } from "./vendors/kit/comments/comment.ts";
+export type { Marked, Sign } from "./vendors/kit/comments/mark.ts";
+export type { FileService } from "./vendors/kit/files.ts";
 export type { CommentService, RenderedReview, ReviewService } from "./vendors/kit/comments/comment.ts";
 export { defineSignature } from "./vendors/signatures/verifier.ts";
-export type { HandshakeContext, HandshakeRule, SignatureRow, SignedPart } from "./vendors/signatures/row.ts";
 export type {
+  Algorithm,
+  Encoding,
+  HandshakeContext,
+  HandshakeRule,
+  RowOptions,
+  SignatureRow,
+  SignedPart,
+  SigningKey,
+  TimeUnit,
+} from "./vendors/signatures/row.ts";
+export type {
+  Bytes,
   Handshake,
+  ReplayClass,
   SignatureRefusal,
   SignatureResult,
   SignatureVerifier,
   SignedHead,
+  SignedIdentity,
   SignedParts,
   SignedRequest,
   UnsignedRequest,
 } from "./core/ports/signature.ts";
 export type { ActionOverride, MappingInput, UserConfig } from "./core/config/schema/generated.ts";
-export type { CallContext, CallDescription, CallResult, ToolCall, ToolSet } from "./core/ports/tool-set.ts";
+export type {
+  CallContext,
+  CallDescription,
+  CallResult,
+  LeftOutCall,
+  Offer,
+  ToolCall,
+  ToolSet,
+} from "./core/ports/tool-set.ts";
+export type { Log } from "./core/telemetry/log.ts";
 export type {
   Known,
   Module,

@@ -107,14 +107,24 @@ test.each(pages)("%s calls the command by a name that npx finds", (page) => {
   expect(text.match(new RegExp(`(?<![\\w/.-])(?:npx )?webhooks (?:${COMMANDS.join("|")})\\b(?! of)`, "g"))).toBeNull();
 });
 
-test("README has at most 700 words, and counts the presets and the signature schemes", () => {
-  const text = readFileSync(path.join(root, "README.md"), "utf8");
-  expect(text.trim().split(/\s+/).length).toBeLessThanOrEqual(700);
+test("README has at most 700 words and two pictures; it and the changelog count presets and signature schemes", () => {
+  const [readme, changelog] = ["README.md", "CHANGELOG.md"].map((name) =>
+    readFileSync(path.join(root, name), "utf8"),
+  ) as [string, string];
+  expect(readme.trim().split(/\s+/).length).toBeLessThanOrEqual(700);
+  expect(readme.match(/^!\[.+\]\(docs\/guide\/[\w-]+\.png\)$/gm)).toHaveLength(2);
   const counts = [
-    [/\[(\d+) presets\]/, findPresets().length],
-    [/one of (\d+) \[signature schemes\]/, Object.keys(builtInDrivers.providers).length],
+    [/\[(\d+) presets\]/, readme, findPresets().length],
+    [/one of (\d+) \[signature schemes\]/, readme, Object.keys(builtInDrivers.providers).length],
+    [/presets for (\d+) senders/, changelog, findPresets().length],
+    [/(\d+) signature schemes/, changelog, Object.keys(builtInDrivers.providers).length],
   ] as const;
-  for (const [written, count] of counts) expect(written.exec(text)?.[1]).toBe(String(count));
+  for (const [written, text, count] of counts) expect(written.exec(text)?.[1]).toBe(String(count));
+});
+
+test("README, guides and drivers have at most 29,000 words", () => {
+  const words = pages.flatMap((page) => readFileSync(path.join(root, page), "utf8").trim().split(/\s+/));
+  expect(words.length).toBeLessThanOrEqual(29_000);
 });
 
 test.each(linking)("the links of %s lead somewhere", (page) => {

@@ -26,7 +26,7 @@ import { startSmtp } from "./support/smtp.ts";
 import { toBytes, toMailConfig } from "./support/mail-service.ts";
 import { createPostgresUrl } from "./support/postgres.ts";
 import { ACP_AGENT, isBuilt } from "./support/program.ts";
-import { describeTypes } from "./support/public-types.ts";
+import { describeTypes, listTypes } from "./support/public-types.ts";
 import { GATEWAY_TOKEN, HOOK_TOKEN, withTokens } from "./support/service.ts";
 
 const root = path.join(import.meta.dirname, "..");
@@ -66,12 +66,46 @@ test("exports these names, from the source and from the package", async () => {
   expect(Object.keys(testing).toSorted()).toEqual(["closeSandbox", "createInput", "runTransform"]);
 });
 
+const ENTRIES = ["dist/index.d.ts", "dist/contracts/index.d.ts", "dist/service/testing.d.ts"];
+
 test("has the types that public-types.txt shows", async () => {
-  const hookline = describeTypes(path.join(installed, "dist/index.d.ts"));
-  const contracts = describeTypes(path.join(installed, "dist/contracts/index.d.ts"));
-  const testing = describeTypes(path.join(installed, "dist/service/testing.d.ts"));
+  const [hookline, contracts, testing] = ENTRIES.map((entry) => describeTypes(path.join(installed, entry)));
   const text = `// hookline\n\n${hookline}\n\n// hookline/contracts\n\n${contracts}\n\n// hookline/testing\n\n${testing}\n`;
   await expect(text).toMatchFileSnapshot("public-types.txt");
+});
+
+/** Where a type may be declared that users see. Everything else is inside. */
+const PUBLIC = [
+  /^dist\/(?:index|contracts\/\w+|core\/ports\/[\w-]+|vendors\/(?:kit|signatures)\/[\w/]+)\.d\.ts$/,
+  /^dist\/core\/(?:errors|config\/schema\/generated|transforms\/transform-types)\.d\.ts$/,
+  /^dist\/core\/(?:shared\/text\/diff|telemetry\/log)\.d\.ts$/,
+  /^dist\/service\/(?:library|testing)\.d\.ts$/,
+];
+/** Ports that only this repository's own drivers use. Members that lead there are marked `@internal`. */
+const INTERNAL = [
+  "MailAccount",
+  "ModelApi",
+  "OfferedChange",
+  "PartPlaces",
+  "PublishedChange",
+  "Workspace",
+  "Workspaces",
+];
+
+test("public types lead to no inner one, can be imported by name, and say what they are", () => {
+  const types = ENTRIES.flatMap((entry) => listTypes(path.join(installed, entry)));
+  const texts = ENTRIES.map((entry) => readFileSync(path.join(installed, entry), "utf8"));
+  const names = types.map(({ name }) => name);
+  const inner = types.filter(({ file }) => !PUBLIC.some((pattern) => pattern.test(path.relative(installed, file))));
+  expect(inner.map(({ name, file }) => `${name} of ${file}`)).toEqual([]);
+  expect(names.filter((name) => INTERNAL.includes(name))).toEqual([]);
+  const shared = types.filter(
+    ({ isPrivate, text }) => !isPrivate && /^(?:declare (?:abstract )?class|interface|type) /.test(text),
+  );
+  expect(shared.length).toBeGreaterThan(100);
+  const isNamed = (name: string): boolean => texts.some((text) => new RegExp(`\\b${name}\\b`).test(text));
+  expect(shared.filter(({ name }) => !isNamed(name)).map(({ name }) => name)).toEqual([]);
+  expect(shared.filter(({ isDocumented }) => !isDocumented).map(({ name }) => name)).toEqual([]);
 });
 
 test("no declaration of the package names the resolved configuration, which changes with every setting", () => {

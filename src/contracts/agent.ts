@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import type { AgentDriver, AgentReply, AgentTurn } from "../core/ports/agent.ts";
 import { type Checks, describeContract, failureOf, assertAborts, type TestRunner, type UnderTest } from "./harness.ts";
 
+/** An agent, with what it answers to. */
 export interface AgentUnderTest extends UnderTest {
   agent: AgentDriver;
   /** A model that the agent knows, as `provider/model`. */

@@ -5,6 +5,7 @@ import { DriverError } from "../core/errors.ts";
 import type { Fault } from "./fault-proxy.ts";
 import { assertAborts, type Checks, describeContract, failureOf, type TestRunner, type UnderTest } from "./harness.ts";
 
+/** A channel, with a place that it can send to. */
 export interface ChannelUnderTest extends UnderTest {
   channel: ChannelDriver;
   /** A recipient that accepts messages. */

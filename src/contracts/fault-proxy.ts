@@ -9,6 +9,7 @@ export type Fault =
   /** There is never an answer. */
   | { kind: "hang" };
 
+/** A proxy that fails on demand. */
 export interface FaultProxy {
   /** Use it in place of the target's URL. */
   url: string;

@@ -15,7 +15,7 @@ export {
   type RemoteChannelUnderTest,
 } from "./channel.ts";
 export { type Fault, type FaultProxy, startFaultProxy } from "./fault-proxy.ts";
-export type { TestRunner } from "./harness.ts";
+export type { TestRunner, UnderTest } from "./harness.ts";
 export { describeToolSet, type ToolSetUnderTest } from "./tools.ts";
 export { describeMailSource, type MailSourceUnderTest } from "./mail.ts";
 export { testVendor, type VendorDoubles } from "./vendor.ts";

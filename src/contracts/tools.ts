@@ -8,6 +8,7 @@ interface TestCall {
   args: Record<string, unknown>;
 }
 
+/** A tool set, with calls that end in each way. */
 export interface ToolSetUnderTest extends UnderTest {
   set: ToolSet;
   /** A call that is answered with a text that contains `text`. */

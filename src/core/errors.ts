@@ -70,6 +70,7 @@ interface HttpErrorEntry {
   headers?: Record<string, string>;
 }
 
+/** The `code` of an answer, as the reference of HTTP errors lists them. */
 export type HookErrorCode = keyof typeof HTTP_ERRORS;
 
 /** Details for the operator from the mapping step. They are stored on the event, and the caller does not see them. */
@@ -83,6 +84,7 @@ export interface HookErrorDetail {
   log?: LogLine[];
 }
 
+/** Differences from the table of errors. */
 export interface HookErrorOptions {
   /** Replaces the sentence of the table. It never holds a piece of the body, a path, a stack or a secret. */
   message?: string;
@@ -163,13 +165,12 @@ export class ConfigError extends Error {
   readonly problems: ConfigProblem[];
   /** Files that were read or looked for, and that the problems are in, absolute: a change of one may fix them. */
   readonly files: string[];
-  /** Where a new file may fix them. */
-  readonly parts: PartPlaces | undefined;
+  /** Where a new file may fix them. @internal */
+  parts?: PartPlaces;
 
-  constructor(problems: ConfigProblem[], files: string[] = [], parts?: PartPlaces) {
+  constructor(problems: ConfigProblem[], files: string[] = []) {
     super(problems.map(toSentence).join("\n"));
     this.problems = problems;
-    this.parts = parts;
     this.files = [...files, ...problems.flatMap(({ file }) => file ?? [])];
   }
 }
@@ -205,7 +206,8 @@ export class DriverError extends Error {
   }
 }
 
-interface DriverErrorOptions {
+/** Says what the service does after a failure. */
+export interface DriverErrorOptions {
   retryable: boolean;
   retryAfterMs?: number;
   modelFailure?: ModelFailure;

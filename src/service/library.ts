@@ -3,13 +3,15 @@ import type { ConfigProblem } from "../core/errors.ts";
 
 // The service as a program that uses it as a library sees it. These types need none of Node's, so that they compile everywhere.
 
+/** How the service is built. */
 export interface HooklineOptions {
   /** A configuration, or the path of its file, which is read again at every reload. */
   config: string | UserConfig;
   /** The values of `${NAME}`. Default: the environment of the process. */
   env?: Record<string, string | undefined>;
-  /** Override `gateway.host` and `gateway.port`. */
+  /** Overrides `gateway.host`. */
   host?: string;
+  /** Overrides `gateway.port`. 0: any free port. */
   port?: number;
   /** Overrides `gateway.role`. */
   role?: "all" | "ingress" | "worker";
@@ -32,6 +34,7 @@ export interface NodeResponse {
   headersSent: boolean;
 }
 
+/** The service, which works once it listens, is started, or gets its first request. */
 export interface Hookline {
   /** Opens the port, and starts the work. */
   listen(): Promise<{ url: string; port: number }>;

@@ -21,14 +21,17 @@ export interface InputOptions extends Partial<
   payload?: unknown;
   /** The body as text. Default: the payload as JSON. */
   rawBody?: string;
+  /** The sender's name of the event. */
   event?: string;
   /** The action that the mapping's templates would give. */
   base?: TransformAction;
+  /** The item of this call, as of a mapping with `forEach`. */
   item?: unknown;
   /** Values by key. Without it the mapping keeps no state. */
   state?: Record<string, unknown>;
 }
 
+/** The arguments of one call of a module. */
 export interface RunOptions extends InputOptions {
   /** The named export to call. Default: `default`, else `transform`. */
   export?: string;

@@ -1,10 +1,14 @@
-/** `node test/browser/screenshots.ts`: takes the pictures of the README and of docs/guide/page.md from the seeded service. */
+/**
+ * `node test/browser/screenshots.ts`: takes the pictures of the README and of docs/guide/page.md, from the seeded service and
+ * from `hookline dev`.
+ */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { startBrowser } from "../support/browser.ts";
 import { refuseSome, writeSeed } from "../support/seed.ts";
 import { GATEWAY_TOKEN, openService } from "../support/service.ts";
+import { recordDev, toTerminalPage } from "./terminal.ts";
 
 const DOCS = path.join(import.meta.dirname, "../../docs/guide");
 /** Below the newest requests, which are all refused or waiting: there is some of everything. */
@@ -36,6 +40,8 @@ for (const [name, place] of Object.entries(PLACES)) {
   await page.waitForTimeout(300);
   await page.screenshot({ path: path.join(DOCS, `${name}.png`) });
 }
+await page.setContent(toTerminalPage(await recordDev()));
+await page.locator("pre").screenshot({ path: path.join(DOCS, "dev.png") });
 await browser.close();
 await service.close();
 rmSync(folder, { recursive: true, force: true });

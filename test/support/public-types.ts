@@ -5,9 +5,22 @@ import { parseSync } from "oxc-parser";
 /** Not shown in full: types that the schemas and the table of errors already show. */
 const OPAQUE = ["ActionOverride", "MappingInput", "UserConfig", "Mailbox", "HTTP_ERRORS"];
 
+export interface PublicType {
+  name: string;
+  /** Without comments. */
+  text: string;
+  /** The file that declares it. */
+  file: string;
+  /** A comment says what it is. */
+  isDocumented: boolean;
+  /** Only its own file names it: it is a part of the types beside it. */
+  isPrivate: boolean;
+}
+
+type Declaration = Pick<PublicType, "text" | "isDocumented">;
+
 interface Module {
-  /** The text of each top-level declaration, without comments. */
-  declarations: Map<string, string>;
+  declarations: Map<string, Declaration>;
   /** The file of each imported or re-exported name. */
   sources: Map<string, { file: string; name: string }>;
   exported: string[];
@@ -15,25 +28,30 @@ interface Module {
 
 /** The types that an entry point exports, with the types they refer to, as one text: what a user's compiler sees. */
 export function describeTypes(entry: string): string {
-  const modules = new Map<string, Module>();
-  const found = new Map<string, string>();
-  for (const name of readModule(entry).exported) follow(entry, name);
-  return [...found.keys()]
-    .toSorted()
-    .map((name) => found.get(name))
+  return listTypes(entry)
+    .map(({ text }) => text)
     .join("\n\n");
+}
+
+/** The same, one by one. */
+export function listTypes(entry: string): PublicType[] {
+  const modules = new Map<string, Module>();
+  const found = new Map<string, PublicType>();
+  for (const name of readModule(entry).exported) follow(entry, name);
+  return [...found.keys()].toSorted().map((name) => found.get(name)!);
 
   function follow(file: string, name: string): void {
     const module = readModule(file);
-    const text = module.declarations.get(name);
+    const declaration = module.declarations.get(name);
     const source = module.sources.get(name);
-    if (text === undefined) {
+    if (!declaration) {
       if (source) follow(source.file, source.name);
       return;
     }
     if (found.has(name)) return;
     const isOpaque = OPAQUE.includes(name);
-    found.set(name, isOpaque ? `${name} …` : text);
+    const text = isOpaque ? `${name} …` : declaration.text;
+    found.set(name, { ...declaration, name, text, file, isPrivate: !module.exported.includes(name) });
     if (isOpaque) return;
     for (const [used] of text.matchAll(/\b[A-Z]\w*\b/g)) follow(file, used);
   }
@@ -67,7 +85,8 @@ function parseModule(file: string): Module {
       const name = declaration && declaredName(declaration);
       if (!name) continue;
       if (declaration !== statement) module.exported.push(name);
-      module.declarations.set(name, withoutComments(declaration.start, declaration.end));
+      const text = withoutComments(declaration.start, declaration.end);
+      module.declarations.set(name, { text, isDocumented: hasComment(statement.start) });
     }
   }
   return module;
@@ -75,6 +94,12 @@ function parseModule(file: string): Module {
   function addSource(local: string, name: string, specifier = ""): void {
     if (!specifier.startsWith(".")) return;
     module.sources.set(local, { file: path.join(path.dirname(file), specifier.replace(/\.ts$/, ".d.ts")), name });
+  }
+
+  function hasComment(start: number): boolean {
+    return comments.some(
+      ({ value, end }) => value.startsWith("*") && end <= start && source.slice(end, start).trim() === "",
+    );
   }
 
   function withoutComments(start: number, end: number): string {

@@ -137,7 +137,7 @@ async function checkConfig(whole: unknown, options: CheckOptions, builtIn: Drive
   const passable = [...read.problems, ...unresolved, ...without(unknown, unresolved)];
   if (!isValid(value, invalid)) {
     const problems = places.placeAll([...passable, ...without(invalid, unresolved)]);
-    throw new ConfigError(problems, [...sources.keys(), ...files], read.parts);
+    throw Object.assign(new ConfigError(problems, [...sources.keys(), ...files]), { parts: read.parts });
   }
 
   const config = resolveConfig(value, { ...options, find, parts: read.partFiles }, drivers);

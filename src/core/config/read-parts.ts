@@ -61,7 +61,8 @@ export function readParts(whole: unknown, options: PartsOptions): ReadParts {
   const all = [main, ...parts];
   const files = all.flatMap((one) => one.files);
   if (unreadable.length > 0) {
-    throw new ConfigError(unreadable, [...found.files, ...found.missing, ...files], found);
+    const known = [...found.files, ...found.missing, ...files];
+    throw Object.assign(new ConfigError(unreadable, known), { parts: found });
   }
   const merged = mergeParts(main, parts);
   const inUse = (one: ResolvedSource, problems: ConfigProblem[]): ConfigProblem[] =>

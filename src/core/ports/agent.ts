@@ -23,9 +23,9 @@ export interface AgentTurn {
   maxOutputTokens?: number;
   /** The private sources of the history and the message, for a driver whose agent remembers more. Absent: none. */
   sources?: string[];
-  /** For a driver that forwards an agent's own requests to a model: whether the turn has used up its budget. */
+  /** For a driver that forwards an agent's own requests to a model: whether the turn has used up its budget. @internal */
   isSpent?(model: string, usage: TokenUsage): boolean;
-  /** Files that the agent works on. Only for a driver with `hasWorkspaces`. */
+  /** Files that the agent works on. Only for a driver with `hasWorkspaces`. @internal */
   workspace?: TurnWorkspace;
   /** How long the turn may take. The caller aborts it then. */
   timeoutSeconds: number;
@@ -115,6 +115,7 @@ export interface OfferedChange {
   patch: string;
 }
 
+/** A file of the event, as it was read. */
 export interface TurnFile {
   /** A name of this service: `file-1.png`. */
   name: string;
@@ -160,16 +161,19 @@ export interface OwnCalls {
   addSources(sources: readonly string[]): string[];
 }
 
+/** A call of such an agent. */
 export interface OwnCall extends Pick<RequestedCall, "name" | "arguments"> {
   /** Tokens since the call before it, and the model that used them. */
   usage?: TokenUsage;
   usedBy?: string;
 }
 
+/** The answer to such a call. */
 export interface CallAnswer extends Pick<CallOutcome, "text"> {
   isError: boolean;
 }
 
+/** One answer of the model that asked for calls, and their results. */
 export interface Exchange {
   /** The `answer` of the driver's reply, after a trip through JSON. */
   answer: unknown;
@@ -177,12 +181,14 @@ export interface Exchange {
   results: CallOutcome[];
 }
 
+/** The result of one call. */
 export interface CallOutcome extends Pick<RequestedCall, "toolCallId" | "name"> {
   /** Untrusted text is inside its boundary. */
   text: string;
   isError: boolean;
 }
 
+/** The tokens of a turn, as its model counts them. Absent: it does not say. */
 export interface TokenUsage {
   /** The tokens of the whole prompt, cached ones included. */
   inputTokens?: number;
@@ -200,6 +206,7 @@ export interface AgentNote {
   text?: string;
 }
 
+/** The end of one `run`. */
 export interface AgentReply {
   text: string;
   /** Kept for people to read, oldest first. Nothing continues from them. */
@@ -213,7 +220,7 @@ export interface AgentReply {
   cost?: number;
   /** Sentences for the run record, for example about a thinking level that was lowered. */
   warnings?: string[];
-  /** Changes in the workspace: the service makes the call for it, and the turn ends with that. */
+  /** Changes in the workspace: the service makes the call for it, and the turn ends with that. @internal */
   change?: OfferedChange;
   /** The agent was not asked: why, as a clause. */
   skipped?: string;
@@ -255,11 +262,11 @@ export interface AgentDriver {
   makesCalls?(model: string | undefined): boolean;
   /** Whether what answers for this model keeps the history itself, and is not sent it. Absent: none does. */
   keepsHistory?(model: string | undefined): boolean;
-  /** Whether what answers for this model works on the files of `workspace`. Absent: it cannot. */
+  /** Whether what answers for this model works on the files of `workspace`. Absent: it cannot. @internal */
   hasWorkspaces?(model: string | undefined): boolean;
   /** Rejects with a `DriverError`. After `signal` aborts it must settle soon and do nothing more. */
   run(turn: AgentTurn, signal: AbortSignal): Promise<AgentReply>;
-  /** Its API, for an agent in a sandbox that asks one of its models. Absent: it has none. */
+  /** Its API, for an agent in a sandbox that asks one of its models. Absent: it has none. @internal */
   readonly modelApi?: ModelApi;
   /** Ends what the driver keeps running between turns, once no turn is running. */
   close?(): void;

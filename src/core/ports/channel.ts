@@ -17,6 +17,7 @@ interface DiffFile {
   patch: string;
 }
 
+/** What a review says about the commit as a whole. */
 export type ReviewVerdict = "comment" | "request-changes" | "approve";
 
 /** A review of a commit. Each of its comments is on lines of the diff. */
@@ -26,6 +27,7 @@ export interface Review extends Pick<ChangeDiff, "base" | "start"> {
   comments: LineComment[];
 }
 
+/** A comment of a review on some lines. */
 export interface LineComment {
   path: string;
   oldPath: string;

@@ -18,18 +18,21 @@ export interface DriverDefinition<Driver, Options extends object = object> {
   create(options: Options, context: DriverContext): Driver | Promise<Driver>;
 }
 
+/** The surroundings of a block whose options are checked. */
 export interface CheckContext extends Pick<DriverContext, "baseDir"> {
-  /** The state folder and files of the configuration, absolute: what no other program may see. */
+  /** The state folder and files of the configuration, absolute: what no other program may see. @internal */
   ownPaths?: readonly string[];
-  /** The kind of a provider, by its name. Undefined: there is none. */
+  /** The kind of a provider, by its name. Undefined: there is none. @internal */
   kindOf?(provider: string): string | undefined;
 }
 
+/** A JSON Schema (draft-07) of an object. */
 export interface OptionsSchema {
   readonly type: "object";
   readonly [keyword: string]: unknown;
 }
 
+/** A mistake in the options of a block. */
 export interface OptionProblem {
   /** Dotted path within the block: `oauth.tokenUrl`. Default: the block itself. */
   key?: string;
@@ -39,6 +42,7 @@ export interface OptionProblem {
   level?: "error" | "warning";
 }
 
+/** The surroundings of a block that becomes a driver. */
 export interface DriverContext {
   /** The name of the block: a provider's (the part of a model before the slash), a channel's, a tool set's, `source` for mail. */
   name: string;
@@ -55,11 +59,14 @@ export interface DriverContext {
   log: Log;
   /** Compiles a template of the options, as those of mappings are. Throws an `Error` that says what is wrong with it. */
   compileTemplate(source: string): MessageTemplate;
-  /** For an agent that is a program: where its workspaces are from. */
+  /** For an agent that is a program: where its workspaces are from. @internal */
   workspaces?: Workspaces;
-  /** For an agent: the API of another provider, by its name. Undefined: there is none. */
+  /** For an agent: the API of another provider, by its name. Undefined: there is none. @internal */
   modelApi?(provider: string): ModelApi | undefined;
-  /** For a channel: the account of a mailbox of `hooks.mail`, by its name. Undefined: there is none that can send. */
+  /**
+   * For a channel: the account of a mailbox of `hooks.mail`, by its name. Undefined: there is none that can send.
+   * @internal
+   */
   mailAccount?(name: string): MailAccount | undefined;
   /** For a mail source: keeps the refresh tokens of a mailbox. Absent: they are kept in memory only. */
   refreshTokens?(mailbox: string): RefreshTokens;
@@ -107,6 +114,7 @@ export interface SignatureDefinition<Options extends object = object> extends Dr
   about?: SignatureSummary;
 }
 
+/** A signature scheme, for the documentation. */
 export interface SignatureSummary {
   /** The header with the signature, or where else it is. */
   header: string;

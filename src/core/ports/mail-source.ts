@@ -45,6 +45,7 @@ export interface Mail {
   authentication: MailAuthentication;
 }
 
+/** An attachment of a mail, without its content. */
 export interface MailAttachment {
   name: string;
   /** `application/pdf` */
@@ -76,6 +77,7 @@ export interface MailMarks {
   own?: boolean;
 }
 
+/** A mail of a batch. */
 export interface ReceivedMail {
   mail: Mail;
   marks: MailMarks;
@@ -90,6 +92,7 @@ export interface MailBatch {
   remaining: number;
 }
 
+/** Where and how a folder is read. */
 export interface FollowOptions {
   /** The position of the last batch of an earlier `follow`; undefined for the first one. */
   position: string | undefined;
@@ -151,7 +154,7 @@ export interface MailSource {
    * malformed mail as far as possible.
    */
   follow(folder: string, options: FollowOptions): AsyncIterable<MailBatch>;
-  /** Absent: no channel can send from it. */
+  /** Absent: no channel can send from it. @internal */
   readonly account?: MailAccount;
   /** Called when the mailbox may have changed, if something outside can tell. */
   notify?(): void;

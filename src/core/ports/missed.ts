@@ -1,3 +1,4 @@
+/** An event that has not arrived. */
 export interface MissedEvent {
   /** The sender's id of the event or delivery, for `repeat`. */
   id: string;
@@ -13,6 +14,7 @@ export interface MissedEvent {
   guid?: string;
 }
 
+/** The events that have not arrived, as far as the sender knows them. */
 export interface FoundMissed {
   /** Oldest first. */
   missed: MissedEvent[];

@@ -8,18 +8,21 @@ export interface RepositoryHost {
   openPull(repository: string, pull: NewPull, signal: AbortSignal): Promise<Pull>;
 }
 
+/** A repository for git. */
 export interface GitAddress {
   /** `https://github.com/acme/app.git` */
   url: string;
   authorization: string;
 }
 
+/** The branch of a pull request. */
 export interface PullHead {
   /** The repository with the branch, which may be a fork: `acme-bot/app`. */
   repository: string;
   branch: string;
 }
 
+/** A pull request to make. */
 export interface NewPull {
   head: PullHead;
   base: string;
@@ -33,6 +36,7 @@ export interface NewPull {
   sign?(text: string): Uint8Array;
 }
 
+/** A pull request as it is at its service. */
 export interface Pull {
   /** The recipient of comments there: `acme/app#12`. */
   to: string;

@@ -28,8 +28,10 @@ export interface SignedRequest extends SignedHead {
   receivedAt: number;
 }
 
+/** Whether a request is its sender's, or why not. */
 export type SignatureResult = "valid" | SignatureRefusal;
 
+/** Why a request is refused. */
 export interface SignatureRefusal {
   /** `unavailable`: it cannot be verified now, for example because the sender's keys cannot be fetched. */
   reason: "missing" | "malformed" | "wrong" | "expired" | "unavailable";
@@ -90,6 +92,7 @@ export interface SignatureVerifier {
   sign?(request: UnsignedRequest): SignedParts | Promise<SignedParts>;
 }
 
+/** A request that is to be signed. */
 export interface UnsignedRequest {
   method: string;
   url: string;
@@ -99,6 +102,7 @@ export interface UnsignedRequest {
   now: number;
 }
 
+/** The parts of a request that its signature adds or replaces. */
 export interface SignedParts {
   headers: Record<string, string>;
   body?: Bytes;
@@ -106,6 +110,7 @@ export interface SignedParts {
   url?: string;
 }
 
+/** The answer to a sender that checks a hook. */
 export interface Handshake {
   status: number;
   headers?: Record<string, string>;

@@ -22,6 +22,7 @@ export interface Offer {
   leftOut: LeftOutCall[];
 }
 
+/** The conditions of one call. */
 export interface CallContext {
   signal: AbortSignal;
   /** The same when a call is repeated, so that a service which knows such ids does its work once. */
@@ -42,6 +43,7 @@ interface PublishedChange {
   branch: string;
 }
 
+/** The known outcome of one call. */
 export interface CallResult {
   /** The answer: text from outside, also that of an error. */
   text: string;
@@ -49,7 +51,7 @@ export interface CallResult {
   isError: boolean;
   /** With `isError`: what happened, in one sentence of this program that holds no text from outside. */
   reason?: string;
-  /** The change that was published. */
+  /** The change that was published. @internal */
   published?: PublishedChange;
   /** The message that was sent: where, and its id. */
   sent?: { to: string; messageId?: string };
@@ -64,6 +66,7 @@ export function toError(reason: string, text: string = reason): CallResult {
   return { text, isError: true, reason };
 }
 
+/** A call of a set, with how it is executed. */
 export interface ToolCall extends CallDescription {
   /** Where it is sent, for a person who decides about it: `POST https://payments.example/refunds`. Absent: not shown. */
   address?: string;

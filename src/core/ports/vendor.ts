@@ -66,6 +66,7 @@ export interface ApiAccess {
   signal: AbortSignal;
 }
 
+/** Which events are looked for, and what to do with one that cannot be sent again. */
 export interface MissedOptions {
   /** The hook's address, as the vendor knows it. */
   url: string;
@@ -84,6 +85,7 @@ export interface VerifiedEvent {
   headers: Record<string, string>;
 }
 
+/** A message of a person, as it was typed. */
 export interface PersonMessage {
   text: string;
   /** The author's id, with the workspace where ids are unique in one only: `T0ACME/U0ANN`. Never a name. */
@@ -122,6 +124,7 @@ export interface WantedHook {
   all: boolean;
 }
 
+/** A webhook that was made. */
 export interface CreatedHook {
   id: string;
   /** The one that the sender has made, which it shows only now. */
@@ -130,6 +133,7 @@ export interface CreatedHook {
   notes?: string[];
 }
 
+/** The state of a webhook at its sender. */
 export interface HookHealth {
   isEnabled: boolean;
   /** The sender's remarks, in a sentence each: why it is off, its last failures. */

@@ -96,7 +96,9 @@ export async function buildRuntime({
     (problem, index, all) => all.findIndex((other) => isDeepStrictEqual(other, problem)) === index,
   );
   const files = [...read.files, ...built.flatMap((mapping) => mapping.files), ...listLockFiles(opened.tools, config)];
-  if (problems.length > 0) throw new ConfigError(problems.toSorted(byPlace(config.file)), files, read.parts);
+  if (problems.length > 0) {
+    throw Object.assign(new ConfigError(problems.toSorted(byPlace(config.file)), files), { parts: read.parts });
+  }
 
   const mappings = built.flatMap(({ mapping }) => mapping ?? []);
   const modules = findCosts(mappings, runner);

@@ -3,6 +3,7 @@ import type { ChannelDriver, FileAddress } from "../../core/ports/channel.ts";
 
 type OpenFile = NonNullable<ChannelDriver["openFile"]>;
 
+/** The files of one service. */
 export interface FileService {
   /** In error messages. */
   service: string;

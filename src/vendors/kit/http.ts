@@ -23,12 +23,14 @@ export interface Api {
   explain?(answer: HttpAnswer): Refusal;
 }
 
+/** The calls that a token is for. */
 export interface TokenContext {
   signal: AbortSignal;
   /** The event that the calls are about, as templates see it, if there is one. */
   readEvent?: OutgoingMessage["readEvent"];
 }
 
+/** Gives the tokens of one account. */
 export interface TokenSource {
   /** A token that is valid for a while. Parallel callers share one request. */
   get(signal: AbortSignal): Promise<string>;
@@ -47,6 +49,7 @@ export interface OpenApi {
   openReads: NonNullable<ChannelDriver["openReads"]>;
 }
 
+/** Calls the JSON API of one service, with the errors and retries that Hookline expects of a driver. */
 export function createApi({
   service,
   baseUrl,
@@ -138,6 +141,7 @@ interface HttpRequest {
   signal: AbortSignal;
 }
 
+/** An answer of the service. */
 export interface HttpAnswer {
   /** Redirects are not followed. */
   status: number;
@@ -197,6 +201,7 @@ function encode(body: unknown, headers: Record<string, string>): Pick<RequestIni
   return { headers: { "content-type": "application/json", ...headers }, body: json };
 }
 
+/** More about an answer that is an error than its status says. */
 export interface Refusal {
   /** The answer of the service. It is shortened to one line. */
   reason?: unknown;

@@ -88,9 +88,13 @@ export interface SigningKey {
 /** The `signed` of a scheme whose header shows the secret. */
 export const SECRET_ITSELF = "the secret itself";
 
+/** How the signature is computed. */
 export type Algorithm = "hmac-sha256" | "hmac-sha1" | "hmac-sha512" | "ed25519" | "ecdsa-sha256" | "secret";
+/** How its bytes are written. */
 export type Encoding = "hex" | "base64" | "base64url" | "latin1";
+/** How a signed time is written: seconds or milliseconds since the epoch, or ISO 8601. */
 export type TimeUnit = "s" | "ms" | "iso";
+/** A part of the signed text. */
 export type SignedPart = string | ((request: SignedRequest) => string | undefined);
 
 /** How a sender checks a hook, and what it expects. */
@@ -106,6 +110,7 @@ export interface HandshakeRule {
   answer(request: SignedRequest, context: HandshakeContext): Handshake | undefined | Promise<Handshake | undefined>;
 }
 
+/** The surroundings of a handshake. */
 export interface HandshakeContext {
   result: SignatureResult;
   /** The `auth` block without `scheme`. */

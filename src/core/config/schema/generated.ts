@@ -1046,7 +1046,7 @@ export interface UserConfig {
      */
     path?: string;
     /**
-     * A PostgreSQL database that holds the state instead, for several nodes: postgres://user@host:5432/database. For TLS add sslmode=verify-full, and sslrootcert=<file> if the certificate is not from a public authority.
+     * A PostgreSQL database that holds the state instead, for several nodes: postgres://user@host:5432/database. For TLS add sslmode=verify-full, and sslrootcert=<file> if the certificate is not from a public authority. Behind PgBouncer use transaction mode. Before 1.21 it loses the names of prepared statements: the node that notices sends them without names from then on. 1.18 is tested, later versions are not.
      */
     url?: string;
     /**
@@ -3884,7 +3884,7 @@ export interface ValidConfig {
      */
     path: string;
     /**
-     * A PostgreSQL database that holds the state instead, for several nodes: postgres://user@host:5432/database. For TLS add sslmode=verify-full, and sslrootcert=<file> if the certificate is not from a public authority.
+     * A PostgreSQL database that holds the state instead, for several nodes: postgres://user@host:5432/database. For TLS add sslmode=verify-full, and sslrootcert=<file> if the certificate is not from a public authority. Behind PgBouncer use transaction mode. Before 1.21 it loses the names of prepared statements: the node that notices sends them without names from then on. 1.18 is tested, later versions are not.
      */
     url?: string;
     /**

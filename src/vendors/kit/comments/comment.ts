@@ -20,6 +20,7 @@ export interface ReviewService<Body, C = Call> {
   add(to: string, review: RenderedReview<Body>, call: C): Promise<{ messageId: string; warnings: string[] }>;
 }
 
+/** A review in the form of its service. */
 export interface RenderedReview<Body> extends Omit<Review, "comments"> {
   body: Body;
   mark: string;
