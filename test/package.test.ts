@@ -76,7 +76,7 @@ test("has the types that public-types.txt shows", async () => {
 
 /** Where a type may be declared that users see. Everything else is inside. */
 const PUBLIC = [
-  /^dist\/(?:index|contracts\/\w+|core\/ports\/[\w-]+|vendors\/(?:kit|signatures)\/[\w/]+)\.d\.ts$/,
+  /^dist\/(?:index|contracts\/[\w-]+|core\/ports\/[\w-]+|vendors\/(?:kit|signatures)\/[\w/]+)\.d\.ts$/,
   /^dist\/core\/(?:errors|config\/schema\/generated|transforms\/transform-types)\.d\.ts$/,
   /^dist\/core\/(?:shared\/text\/diff|telemetry\/log)\.d\.ts$/,
   /^dist\/service\/(?:library|testing)\.d\.ts$/,
