@@ -2,7 +2,7 @@ import { globSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { expect, test } from "vitest";
 import { COMMAND_NAMES } from "./command-list.ts";
-import { commandName, nameCommands, wrap } from "./io.ts";
+import { commandName, nameCommands, wrap, wrapWords } from "./io.ts";
 
 const src = path.join(import.meta.dirname, "..");
 
@@ -44,4 +44,9 @@ test("wrap breaks between pieces, and only for a terminal", () => {
   expect(to(undefined)).toEqual([pieces.join(" · ")]);
   expect(to(9)).toEqual(["one · \u001b[1mtwo\u001b[22m", "  three"]);
   expect(to(3)).toEqual(["one", "  \u001b[1mtwo\u001b[22m", "  three"]);
+});
+
+test("a line is not broken between a number and the unit of its time", () => {
+  const io = { stdout: { columns: 15 } as never, env: {} };
+  expect(wrapWords(io, "reloaded ci.ts  705 ms", "")).toEqual(["reloaded ci.ts ", "705 ms"]);
 });

@@ -105,9 +105,9 @@ export function wrap({ stdout }: Pick<CliIo, "stdout">, pieces: string[], separa
   return lines;
 }
 
-/** A line that is broken between words where it is too long for the terminal. */
+/** A line that is broken between words where it is too long for the terminal, and never before the unit of a time. */
 export function wrapWords(io: Pick<CliIo, "stdout" | "env">, line: string, indent: string): string[] {
-  return wrap(io, nameCommands(io, line).split(" "), " ", indent);
+  return wrap(io, nameCommands(io, line).split(/ (?!m?s\b)/), " ", indent);
 }
 
 /** Text in a color, which `print` removes again where the output shows none. */

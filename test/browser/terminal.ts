@@ -16,12 +16,18 @@ console.log(/api/.test(text)
   ? "Port 8080 is still held by the old process. I would stop it, then start api."
   : "The import fails in parse(): line 12 reads a field that the new API left out.");`;
 const CONFIG = {
+  gateway: { auth: { token: `gateway-${TOKEN}` } },
   hooks: {
     enabled: true,
     token: TOKEN,
     mappings: [
-      { match: { path: "status" }, messageTemplate: "{{service}} is {{state}}: {{detail}}" },
-      { match: { path: "ci" }, transform: { module: "ci.ts" } },
+      {
+        id: "status",
+        match: { path: "status" },
+        messageTemplate: "{{service}} is {{state}}: {{detail}}",
+        deliver: false,
+      },
+      { id: "ci", match: { path: "ci" }, transform: { module: "ci.ts" }, deliver: false },
     ],
   },
   agents: {
@@ -29,8 +35,10 @@ const CONFIG = {
     defaults: { model: "own/model" },
   },
 };
-const TRANSFORM = `export default ({ payload }) =>
-  payload.ok ? null : { message: \`\${payload.job} failed\`, sessionKey: payload.job };
+const TRANSFORM = `export default ({ payload }) => {
+  if (payload.ok) return null;
+  return { message: \`\${payload.job} failed\` };
+};
 `;
 
 /** The output of a session in which hooks arrive, a transform is saved, and one save has a mistake. */
@@ -53,27 +61,27 @@ export async function recordDev(): Promise<string> {
   try {
     await waitFor(() => / quit/.test(shown()));
     const [, url = ""] = /Listening on (\S+)/.exec(shown()) ?? [];
-    const post = async (hook: string, body: object, token = TOKEN): Promise<void> => {
-      const before = output.length;
-      const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
-      await fetch(`${url}/hooks/${hook}`, { method: "POST", headers, body: JSON.stringify(body) });
-      await waitFor(() => output.length > before);
-    };
-    const save = async (text: string, result: RegExp): Promise<void> => {
+    /** Does something, and waits for what is shown then. */
+    const follow = async (act: () => unknown, result: RegExp): Promise<void> => {
       const before = shown().length;
-      write("transforms/ci.ts", text);
+      await act();
       await waitFor(() => result.test(shown().slice(before)));
     };
-    await post("status", { service: "api", state: "down", detail: "port 8080 is in use" });
-    await post("status", {}, "wrong");
-    await save(TRANSFORM.replace("payload.ok", "payload.ok ="), /not reloaded/);
-    await save(TRANSFORM.replace("failed", "failed on main"), /(?<!not )reloaded/);
-    await post("ci", { job: "import", ok: false });
-    await post("ci", { job: "lint", ok: true });
+    const post = (hook: string, body: object, token = TOKEN): Promise<Response> => {
+      const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
+      return fetch(`${url}/hooks/${hook}`, { method: "POST", headers, body: JSON.stringify(body) });
+    };
+    const save = (text: string): void => write("transforms/ci.ts", text);
+    await follow(() => post("status", { service: "api", state: "down", detail: "port 8080 is in use" }), /turn \d/);
+    await follow(() => post("status", {}, "wrong"), /401/);
+    await follow(() => save(TRANSFORM.replace("payload.ok)", "payload.ok")), /not reloaded/);
+    await follow(() => save(TRANSFORM.replace("failed", "failed on main")), /(?<!not )reloaded/);
+    await follow(() => post("ci", { job: "import", ok: false }), /turn \d/);
+    await follow(() => post("ci", { job: "lint", ok: true }), /skipped/);
     child.stdin.write("q");
     await ended;
-    // The address of this machine's free port says nothing.
-    return output.replaceAll(url, "http://127.0.0.1:18790");
+    // This machine's free port and temporary folder say nothing.
+    return output.replaceAll(url, "http://127.0.0.1:18790").replaceAll(folder, "~/hooks");
   } finally {
     child.kill();
     rmSync(folder, { recursive: true, force: true });
@@ -92,27 +100,23 @@ const COLORS: Record<number, string> = {
 
 /** A page that shows the output as a terminal would, on a prompt. */
 export function toTerminalPage(output: string): string {
-  const lines = output
-    .replaceAll("\r\n", "\n")
-    .trimEnd()
-    .split("\n")
-    .map((line) => toSpans(line));
+  const shown = toSpans(output.replaceAll("\r\n", "\n").trimEnd());
   return `<!doctype html><meta charset="utf-8"><style>
     body { margin: 0; }
     pre { box-sizing: border-box; display: inline-block; margin: 0; padding: 18px 22px; width: calc(${COLUMNS}ch + 44px);
       background: #1c2128; color: #d5dbe1; font: 15px/1.45 "DejaVu Sans Mono", monospace; }
     .dim { color: #8b949e; } .bold { font-weight: bold; color: #fff; }
-  </style><pre><span class="dim">$</span> npx hookline dev\n${lines.join("\n")}</pre>`;
+  </style><pre><span class="dim">$</span> npx hookline dev\n${shown}</pre>`;
 }
 
-/** A line with its colors, dim and bold parts. Other codes of the terminal are left out. */
-function toSpans(line: string): string {
+/** The text with its colors, dim and bold parts. Other codes of the terminal are left out. */
+function toSpans(output: string): string {
   let [isDim, isBold, color] = [false, false, ""];
-  const [first = "", ...rest] = line.split("\u001b[");
+  const [first = "", ...rest] = output.split("\u001b[");
   return [toSpan(first), ...rest.map(toStyled)].join("");
 
   function toStyled(part: string): string {
-    const [, number, end, text = ""] = /^(\d*)[\d;?]*([A-Za-z])(.*)$/.exec(part) ?? [];
+    const [, number, end, text = ""] = /^(\d*)[\d;?]*([A-Za-z])([^]*)$/.exec(part) ?? [];
     if (end === "m") setStyle(Number(number));
     return toSpan(text);
   }
