@@ -5,6 +5,7 @@ import { waitFor } from "./support/client.ts";
 import { type MattermostServer, startMattermost } from "./support/mattermost.ts";
 import { type ModelServer, startModels } from "./support/models.ts";
 import type { UserConfig } from "../src/core/config/schema/generated.ts";
+import { type Shown, toButtonPlaces } from "./support/button-places.ts";
 import { createPostgresUrl } from "./support/postgres.ts";
 import { DISCORD_KEY, postPress, PRESS_SECRET, type Pressed, sendPress } from "./support/presses.ts";
 import { HOOK_TOKEN, type Service, startService } from "./support/service.ts";
@@ -40,86 +41,7 @@ afterAll(async () => {
 
 type Json = ReturnType<typeof JSON.parse>;
 
-/** A message with its buttons, as its service has it. */
-interface Shown {
-  id: string;
-  text: string;
-  buttons: { label: string; value: string }[];
-}
-
-interface Place {
-  to(): string;
-  /** In `by`, and as the service names them. */
-  person: string;
-  other: string;
-  read(): Promise<Shown[]>;
-  /** The texts that only the presser sees. */
-  told(pressed: Pressed): unknown;
-}
-
-const PLACES: Record<string, Place> = {
-  slack: {
-    to: () => slack.channel,
-    person: "T0ACME/U0ANN",
-    other: "T0EVIL/U0ANN",
-    read: async () =>
-      (await slack.sent()).map(({ ts, text, blocks }: Json) => ({
-        id: `${slack.channel}:${ts}`,
-        text,
-        buttons: (blocks?.[1]?.elements ?? []).map((button: Json) => ({
-          label: button.text.text,
-          value: button.value,
-        })),
-      })),
-    // Posted to the presser alone.
-    told: () => undefined,
-  },
-  telegram: {
-    to: () => telegram.chat,
-    person: "222",
-    other: "223",
-    read: async () =>
-      telegram.sent().map(({ text, message_id: id, reply_markup }: Json) => ({
-        id: `${telegram.chat}:${id}`,
-        text,
-        buttons: (reply_markup?.inline_keyboard[0] ?? []).map((key: Json) => ({
-          label: key.text,
-          value: key.callback_data,
-        })),
-      })),
-    told: ({ body }) => body?.["text"],
-  },
-  discord: {
-    to: () => discord.channel,
-    person: "80351110224678912",
-    other: "80351110224678913",
-    read: async () =>
-      discord.sent().map(({ id, content, components }: Json) => ({
-        id,
-        text: content,
-        buttons: (components?.[0]?.components ?? []).map((button: Json) => ({
-          label: button.label,
-          value: button.custom_id,
-        })),
-      })),
-    told: ({ body }: Json) => body?.data?.content,
-  },
-  mattermost: {
-    to: () => mattermost.channel,
-    person: "ann",
-    other: "eve",
-    read: async () =>
-      mattermost.posts().map(({ id, message, props }: Json) => ({
-        id,
-        text: message,
-        buttons: (props?.attachments?.[0]?.actions ?? []).map((action: Json) => ({
-          label: action.name,
-          value: action.integration.context.hookline,
-        })),
-      })),
-    told: ({ body }) => body?.["ephemeral_text"],
-  },
-};
+const PLACES = toButtonPlaces(() => ({ slack, telegram, discord, mattermost }));
 
 interface ConfigChanges {
   uses?: { use: string; with: Record<string, unknown> }[];

@@ -7,7 +7,10 @@ import path from "node:path";
 import { gzipSync } from "node:zlib";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { UserConfig } from "../src/core/config/schema/generated.ts";
+import { type ImapServer, startImapServer } from "./support/imap-server.ts";
 import { type ModelServer, startModels } from "./support/models.ts";
+import { waitFor } from "./support/client.ts";
+import { toMailbox } from "./support/mail-service.ts";
 import { type Service, startService } from "./support/service.ts";
 
 const PNG = toPng(2, 2);
@@ -51,10 +54,12 @@ const FILES: Record<string, Answer> = {
 
 let server: Server;
 let asked: { url: string; authorization: string | undefined }[] = [];
+let imap: ImapServer;
 let models: ModelServer;
 let service: Service;
 
 beforeAll(async () => {
+  imap = await startImapServer();
   server = createServer((request, response) => {
     asked.push({ url: request.url ?? "", authorization: request.headers.authorization });
     const {
@@ -86,6 +91,7 @@ beforeEach(() => {
 afterAll(async () => {
   await service.close();
   await models.close();
+  await imap.close();
   server.closeAllConnections();
   server.close();
 });
@@ -118,6 +124,8 @@ function toConfig(): UserConfig {
       defaults: { model: "house/large", maxAttempts: 1 },
     },
     hooks: {
+      mail: toMailbox(imap),
+      presets: [{ use: "mail", with: { files: true, deliver: false, wakeMode: "next-heartbeat" } }],
       mappings: [
         { id: "files", match: { path: "files" }, ...base, source, attachments },
         { id: "names", match: { path: "names" }, ...base, files: false, source, attachments },
@@ -153,7 +161,12 @@ async function run(list: Wanted[], hook = "files", more: object = {}) {
     list: list.map((one) => ({ name: `${one.id}.x`, ...one })),
     ...more,
   });
-  const event = await service.settled(body.eventId);
+  return readRun(body.eventId);
+}
+
+/** What the model of an event's turn was given. */
+async function readRun(eventId: string) {
+  const event = await service.settled(eventId);
   const [{ id }] = event.runs;
   const full = await service.api(`/api/runs/${id}`);
   const content: unknown = models.lastMessages().at(-1)?.content;
@@ -249,8 +262,9 @@ describe("hostile files", () => {
 
 test("a model that refuses pictures is asked again without them", async () => {
   models.failOnce(400, "This model does not support image input.", "Without.");
-  const { full, images } = await run([{ id: "png" }, { id: "log" }]);
+  const { full, prompt, images } = await run([{ id: "png" }, { id: "log" }]);
   expect(full).toMatchObject({ state: "done", reply: "Without." });
+  expect(prompt).toMatch(/The pictures are not shown to you: this model takes none\.$/);
   expect(full.warnings).toEqual(["house/large takes no pictures: it was asked without them."]);
   expect(images).toEqual([]);
 });
@@ -283,6 +297,30 @@ test("files of a form are in the event", async () => {
   expect(JSON.stringify(models.lastMessages().at(-1))).toContain(PNG.toString("base64"));
 });
 
+test("the files of a mail come from its mailbox, and by a made-up name from none", async () => {
+  const isWatched = async (): Promise<boolean> => (await service.api("/api/status")).mail[0].state === "watching";
+  await waitFor(isWatched, "the mailbox");
+  const uid = imap.append("INBOX", toMail("shot.png", PNG));
+  const newest = async () => (await service.api("/api/events?hook=mail&limit=1")).events[0];
+  const { id } = await waitFor(newest, "the mail");
+  const { full, prompt, images } = await readRun(id);
+  expect(full).toMatchObject({
+    state: "done",
+    warnings: [],
+    steps: [{ call: "file", title: "shot.png" }, { kind: "model" }],
+  });
+  expect(images).toEqual([`data:image/png;base64,${PNG.toString("base64")}`]);
+  expect(prompt).toContain("Attachment: shot.png");
+  const [mail] = (await service.api(`/api/events/${id}`)).request.payload.messages;
+  const [place, , name] = mail.attachments[0].id.split("/");
+  expect(decodeURIComponent(name)).toMatch(new RegExp(`^\\d+\\.${uid}\\.INBOX$`));
+  const forged = { ...mail, id: "forged", attachments: [{ name: "x", id: `${place}/${"A".repeat(43)}/${name}` }] };
+  const { body } = await service.post("mail", { source: "imap", messages: [forged] });
+  expect((await readRun(body.eventId)).full.warnings).toEqual([
+    "The file x was left out: could not be read: its mail is gone.",
+  ]);
+});
+
 test("pictures of a text are found, and read from the named hosts only", async () => {
   const body = 'A ![shot](http://127.0.0.1:1/a.png) and <img src="https://evil.example/b.png">';
   const { full } = await run([], "body", { body });
@@ -305,6 +343,7 @@ describe("presets", () => {
       "whatsapp",
       "discord",
       "teams",
+      "googlechat",
       "mattermost",
       "intercom",
       "jira",
@@ -312,6 +351,10 @@ describe("presets", () => {
       "gitlab",
       "linear",
       "zendesk",
+      "mail",
+      "postmark",
+      "sendgrid",
+      "mailgun",
     ];
     const presets = uses.map((use) => ({
       use,
@@ -341,6 +384,13 @@ describe("presets", () => {
         { name: "slow.png", type: "image/png", size: 2048, url: "https://cdn.discordapp.com/attachments/2/1/slow.png" },
       ],
       teams: [{ name: "contract.pdf", url: expect.stringContaining("https://acme.sharepoint.com/") }],
+      googlechat: [
+        {
+          name: "invoice.pdf",
+          type: "application/pdf",
+          id: "ClxzcGFjZXMvREREZG0vbWVzc2FnZXMvbTIvYXR0YWNobWVudHMvYTE=",
+        },
+      ],
       mattermost: [
         { name: "file", id: "znana1194jbt9r6e5pkfo65yto" },
         { name: "file", id: "fg8cqtk6m3gwmf1mdxh9rzdxhe" },
@@ -351,6 +401,10 @@ describe("presets", () => {
       gitlab: [{ name: "a.png", url: `/uploads/${"a".repeat(32)}/a.png` }],
       linear: [{ name: "b1", url: "https://uploads.linear.app/b1" }],
       zendesk: [{ name: "a1", url: "https://acme.zendesk.com/attachments/token/a1" }],
+      mail: [{ name: "Bericht März.pdf", type: "application/pdf", size: 52, id: expect.any(String), mailbox: "imap" }],
+      postmark: [{ name: "a.png", type: "image/png", size: 5, content: ["Attachments", "0", "Content"] }],
+      sendgrid: [{ name: "photo.jpg", type: "image/jpeg", size: 12, content: ["files", "0", "content"] }],
+      mailgun: [{ name: "photo.jpg", type: "image/jpeg", size: 12, content: ["files", "0", "content"] }],
     });
   });
 });
@@ -371,6 +425,7 @@ const SAMPLES: [preset: string, sample: string, change?: (payload: Payload) => v
   ["whatsapp", "image"],
   ["discord", "message-of-a-bridge"],
   ["teams", "file-and-quote"],
+  ["googlechat", "direct-message"],
   ["mattermost", "post-with-files"],
   [
     "jira",
@@ -383,6 +438,15 @@ const SAMPLES: [preset: string, sample: string, change?: (payload: Payload) => v
     "issue-open",
     ({ object_attributes: issue }) => (issue.description = `![a](/uploads/${"a".repeat(32)}/a.png)`),
   ],
+  ["mail", "read-mail", (payload) => delete payload.messages[0].automatic],
+  [
+    "postmark",
+    "mail",
+    (payload) =>
+      (payload.Attachments = [{ Name: "a.png", ContentType: "image/png", ContentLength: 5, Content: "aGVsbG8=" }]),
+  ],
+  ["sendgrid", "mail"],
+  ["mailgun", "mail"],
   ["linear", "issue-create", ({ data }) => (data.description = "![a](https://uploads.linear.app/b1)")],
 ];
 
@@ -392,6 +456,29 @@ function readRequest(file: string): { headers?: Record<string, string> } {
   } catch {
     return {};
   }
+}
+
+function toMail(name: string, file: Buffer): string {
+  return [
+    "Message-ID: <shot@example.com>",
+    "From: Bob Ray <bob@example.org>",
+    "To: agent@example.com",
+    "Subject: A shot",
+    'Content-Type: multipart/mixed; boundary="b"',
+    "",
+    "--b",
+    "Content-Type: text/plain",
+    "",
+    "Look.",
+    "--b",
+    `Content-Type: image/png; name="${name}"`,
+    `Content-Disposition: attachment; filename="${name}"`,
+    "Content-Transfer-Encoding: base64",
+    "",
+    file.toString("base64"),
+    "--b--",
+    "",
+  ].join("\r\n");
 }
 
 /** The start of a picture of this size, which is enough to know it. */

@@ -332,6 +332,10 @@ export interface GoogleChatEvents {
         name: string;
         contentName: string;
         contentType: string;
+        attachmentDataRef: {
+          resourceName: string;
+          [field: string]: unknown;
+        };
         source: string;
         [field: string]: unknown;
       }[];

@@ -22,6 +22,7 @@ export type Mail = {
       name: string;
       type: string;
       size: number;
+      id: string;
       [field: string]: unknown;
     }[];
     threadId?: string;

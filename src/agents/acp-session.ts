@@ -10,7 +10,7 @@ import type {
 } from "@agentclientprotocol/sdk";
 import { setImmediate as afterInput } from "node:timers/promises";
 import { codeOf, DriverError, messageOf } from "../core/errors.ts";
-import type { AgentReply, AgentTurn, TurnFile } from "../core/ports/agent.ts";
+import { type AgentReply, type AgentTurn, NO_PICTURES, type TurnFile } from "../core/ports/agent.ts";
 import { createTranscript } from "./acp-transcript.ts";
 import type { TurnProgram } from "./workspace/program.ts";
 
@@ -77,8 +77,9 @@ export async function openAcpSession(
       const said = (isOutcome ? calls?.continueFrom(knownCalls) : undefined) ?? message;
       const takesImages = capabilities.promptCapabilities?.image === true;
       const images = files.filter(({ isImage }) => isImage && !isOutcome);
-      const prompt = [...toPrompt(said, continued ? [] : history), ...(takesImages ? images.map(toImage) : [])];
       const isBlind = images.length > 0 && !takesImages && !program.isBoxed;
+      const text = isBlind ? said + NO_PICTURES : said;
+      const prompt = [...toPrompt(text, continued ? [] : history), ...(takesImages ? images.map(toImage) : [])];
       const { stopReason } = await Promise.race([
         context.request<"session/prompt">("session/prompt", { sessionId, prompt }),
         broken.promise,

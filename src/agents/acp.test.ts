@@ -31,7 +31,11 @@ afterEach(() => void vi.unstubAllEnvs());
 
 test.each([
   ["image", " [image/png 9]", undefined],
-  ["", "", ["The agent takes no pictures: it was asked without them."]],
+  [
+    "",
+    "\n\nThe pictures are not shown to you: this model takes none.",
+    ["The agent takes no pictures: it was asked without them."],
+  ],
 ])("pictures are blocks for an agent that takes them: %s", async (can, block, warnings) => {
   agent = create({ env: { ACP_CAN: can } });
   const files = [

@@ -184,6 +184,30 @@ const CHECKS: Checks<MailSourceUnderTest> = {
     assert.equal(mails[0].truncated, true);
   },
 
+  async "reads the files of mails, small and large, by ids that nobody can make up"({ source, deliver }) {
+    if (!source.readFile) return;
+    const files = [Buffer.from("a,b\n1,2\n"), Buffer.alloc(900_000, "0123456789abcdef\n")];
+    for (const [index, file] of files.entries()) await deliver(mailWith(index + 1, file));
+    const { mails } = await followMail(source, hasMails(files.length));
+    const options = { maxBytes: 1_000_000, signal: new AbortController().signal };
+    const ids = mails.flatMap(({ attachments }) => attachments.map(({ id = "" }) => id));
+    assert.equal(ids.length, files.length);
+    for (const [index, id] of ids.entries()) {
+      assert.match(id, /^[^\s,]{1,2000}$/);
+      assert.ok(files[index]?.equals(await source.readFile(id, options)));
+    }
+    const [one = "", two = ""] = ids;
+    const [place, digest = ""] = one.split("/");
+    const forged = [
+      two.replace(/\/.+\//, `/${digest}/`),
+      `${place}/${"A".repeat(43)}/${one.split("/")[2]}`,
+      "",
+      "../x",
+    ];
+    for (const id of forged) await rejectionOf(source.readFile(id, options), Error);
+    await rejectionOf(source.readFile(two, { ...options, maxBytes: 1000 }), Error);
+  },
+
   async "loses and repeats nothing when connections break"({ source, deliver, cut }) {
     for (const number of [1, 2, 3, 4]) await deliver(mailOf(number));
     let cuts = 0;
@@ -324,6 +348,25 @@ function mailOf(number: number, text = `This is mail ${number}.`): string {
     "Content-Type: text/plain; charset=utf-8",
     "",
     text,
+  ].join("\r\n");
+}
+
+/** A mail with a file. */
+function mailWith(number: number, file: Buffer): string {
+  return [
+    mailOf(number).replace(/Content-Type[^]*/, 'Content-Type: multipart/mixed; boundary="b"\r\n'),
+    "--b",
+    "Content-Type: text/plain; charset=utf-8",
+    "",
+    "See the file.",
+    "--b",
+    'Content-Type: text/csv; name="march.csv"',
+    'Content-Disposition: attachment; filename="march.csv"',
+    "Content-Transfer-Encoding: base64",
+    "",
+    ...(file.toString("base64").match(/.{1,76}/g) ?? []),
+    "--b--",
+    "",
   ].join("\r\n");
 }
 

@@ -281,6 +281,8 @@ export interface FileRef {
   size?: number;
   url?: string;
   id?: string;
+  /** The mailbox of `hooks.mail` that has it under this id. */
+  mailbox?: string;
   /** Where its bytes are in the payload, in base64. */
   content?: string[];
   /** Hosts that it is read from without a credential. Absent: through the channel. */

@@ -67,7 +67,12 @@ describe("an id that a service has given a webhook", () => {
 describe("an id that a service has given a message", () => {
   /** Ids that are no numbers. */
   const PAGE = "https://github.com/acme/app/issues/1#issuecomment-7";
-  const IDS: Record<string, string> = { github: PAGE, gitea: PAGE, whatsapp: "wamid.7" };
+  const IDS: Record<string, string> = {
+    github: PAGE,
+    gitea: PAGE,
+    whatsapp: "wamid.7",
+    googlechat: "spaces/A/messages/7",
+  };
   const idOf = (name: string): string => IDS[name] ?? "7007";
   const drivers = Object.fromEntries(Object.values(vendors).flatMap(({ channels }) => Object.entries(channels ?? {})));
 
@@ -105,6 +110,7 @@ describe("an id that a service has given a message", () => {
       access_token: "t",
       expires_in: 3600,
       id,
+      name: id,
       html_url: id,
       channel: "C1",
       ts: id,

@@ -5,6 +5,7 @@ import { discord } from "./discord/index.ts";
 import { gitea } from "./gitea/index.ts";
 import { github } from "./github/index.ts";
 import { gitlab } from "./gitlab/index.ts";
+import { googlechat } from "./googlechat/index.ts";
 import { imessage } from "./imessage/index.ts";
 import { jira } from "./jira/index.ts";
 import { linear } from "./linear/index.ts";
@@ -31,6 +32,7 @@ export const vendors: Vendors = {
   gitea,
   github,
   gitlab,
+  googlechat,
   imessage,
   jira,
   linear,

@@ -1,6 +1,4 @@
 /** `kill -9` between a message and its record: the session has one thread, not two, where the service can tell. */
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import { buffer } from "node:stream/consumers";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
@@ -8,6 +6,7 @@ import { expect, test } from "vitest";
 import { createClient } from "../support/client.ts";
 import { type DiscordServer, startDiscord } from "../support/discord.ts";
 import { type MattermostServer, startMattermost } from "../support/mattermost.ts";
+import { startKillingProxy } from "../support/killing-proxy.ts";
 import { startProcess } from "../support/process.ts";
 import { GATEWAY_TOKEN, HOOK_TOKEN, withTokens } from "../support/service.ts";
 import { type SlackServer, startSlack } from "../support/vendors/slack.ts";
@@ -44,37 +43,6 @@ function toCases(slack: SlackServer, mattermost: MattermostServer, discord: Disc
       to: discord.channel,
       posts: /\/messages$/,
       count: () => discord.sent().filter(({ channel }) => channel === discord.channel).length,
-    },
-  };
-}
-
-/** Forwards all requests; the answer to the first one that posts never comes, because `onPosted` ends the service. */
-async function startKillingProxy(target: string, posts: RegExp, onPosted: () => void) {
-  let isKilled = false;
-  const forward = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
-    const body = await buffer(request);
-    const { authorization = "", "content-type": type = "application/json" } = request.headers;
-    const answer = await fetch(`${target.replace(/\/$/, "")}${request.url}`, {
-      method: request.method,
-      headers: { authorization, "content-type": type },
-      body: body.length > 0 ? new Uint8Array(body) : undefined,
-    });
-    const text = await answer.text();
-    if (!isKilled && posts.test(request.url ?? "")) {
-      isKilled = true;
-      return onPosted();
-    }
-    response.writeHead(answer.status, { "content-type": "application/json" }).end(text);
-  };
-  const server = createServer((request, response) => void forward(request, response).catch(() => response.destroy()));
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const address = server.address();
-  const port = typeof address === "object" && address ? address.port : 0;
-  return {
-    url: `http://127.0.0.1:${port}/`,
-    close: () => {
-      server.closeAllConnections();
-      server.close();
     },
   };
 }

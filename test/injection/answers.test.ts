@@ -115,7 +115,7 @@ describe.each<[rule: string, event: object, parts: Partial<NewApproval>, changes
 const BUTTON = "pB8cX0wq7R1nZ3yV5tK9mL2jH4gF6dSa";
 
 /** Asks in Slack, with a button that approves. */
-async function askWithButton(parts: Partial<NewApproval> = {}, at = journal): Promise<void> {
+async function askWithButton(parts: Partial<NewApproval> = {}, at = journal): Promise<string> {
   const run = await claimRun(at);
   const { id: runId, eventId } = run;
   const question = sampleDelivery(runId, { eventId, channel: "slack", to: "C0OPS", isQuestion: true });
@@ -126,6 +126,7 @@ async function askWithButton(parts: Partial<NewApproval> = {}, at = journal): Pr
   const route = { channel: "slack", to: "C0OPS" };
   const end = { state: "sent", at: Date.now(), route, partsSent: 1, messageId: "C0OPS:1.1" } as const;
   await at.finishDelivery(delivery!, end);
+  return approval.id;
 }
 
 async function press(fields: object = {}, changes: Partial<PressOptions> = {}): Promise<string | undefined> {
@@ -153,6 +154,14 @@ test("a press that keeps all rules counts, and no second one", async () => {
   await askWithButton();
   expect(await press()).toMatch(COUNTS);
   expect(await press()).toContain("which had ended: Approved by slack:T0ACME/U0ANN");
+});
+
+test("a press counts below a message whose record was lost, in the place of the question only", async () => {
+  const id = await askWithButton();
+  await journal.drawButtons(id, [{ hash: toButtonHash("of another attempt"), decision: "approve" }]);
+  expect(await press({ container: { channel_id: "C0OTHER", message_ts: "2.2" } })).toContain("below another message");
+  expect(await press({ container: { channel_id: "C0OPS", message_ts: "2.2" } })).toMatch(COUNTS);
+  expect((await journal.getAsked(id))?.messageIds).toEqual(["C0OPS:1.1", "C0OPS:2.2"]);
 });
 
 test("a press after the question's time does not count", async () => {

@@ -55,11 +55,21 @@ const PLACES: Record<string, (payload: Payload) => string | undefined> = {
     return readPath(update, ["business_connection_id"]) ? undefined : at(update, "chat.id", "message.chat.id");
   },
   teams: (payload) => at(payload, "conversation.id")?.replace(/;messageid=.*/, ""),
+  googlechat: (payload) =>
+    at(
+      payload,
+      "message.space.name",
+      "space.name",
+      ...["messagePayload.", "appCommandPayload.", "buttonClickedPayload.", ""].map((part) => `chat.${part}space.name`),
+    ),
 };
 /** One that could be another sender's. */
 const ELSEWHERE: Record<string, string> = { jira: "ELSE", linear: "ELSE", telegram: "-1009", slack: "C0ELSE" };
 
-const OPTIONS: Record<string, object> = { teams: { appId: "app" } };
+const OPTIONS: Record<string, object> = {
+  teams: { appId: "app" },
+  googlechat: { audience: "https://hooks.example.com/hooks/googlechat" },
+};
 const BOUND = findPresets().filter((name) => takesPlace(readPreset(name).preset));
 
 test("these presets take it", () => {
@@ -118,7 +128,6 @@ describe.each(ACTING)("what %s reads and writes", (preset) => {
 
   test("is about the place of the event, whatever a field says", async () => {
     let read = 0;
-    const tried = new Set<string>();
     const options = {
       ...(preset !== "slack" && { events: ["*"] }),
       ...context,
@@ -129,15 +138,10 @@ describe.each(ACTING)("what %s reads and writes", (preset) => {
     const free = await use(preset, options);
     for (const { name, payload, headers } of readSamples(preset)) {
       const place = PLACES[preset]?.(payload);
-      const inSample = readsOf(await free(payload, headers)).map(({ call }) => call);
-      if (place === undefined || inSample.length === 0) continue;
+      if (place === undefined || readsOf(await free(payload, headers)).length === 0) continue;
       const bounded = await use(preset, { ...options, place });
       read += readsOf(await bounded(payload, headers)).length;
       for (const { changed, path } of listChanges(payload, ELSEWHERE[preset] ?? "acme-elsewhere/secret")) {
-        // The calls of another sample took their arguments from the same field.
-        const field = [...inSample, path].join();
-        if (tried.has(field)) continue;
-        tried.add(field);
         const inPlace = await bounded(changed, headers).catch(() => undefined);
         const wrong = placesOf(preset, inPlace).filter((one) => !isAt(one, place));
         // Without `place`, where the reply goes tells where the event is.
@@ -212,10 +216,7 @@ function* listChanges(payload: Payload, elsewhere: string): Generator<{ changed:
   for (const path of listLeaves(payload)) {
     const old = toText(readPath(payload, path));
     for (const value of [elsewhere, ...(/^\d{1,5}$/.test(old) ? [`${old}/../../${elsewhere}`] : [])]) {
-      yield {
-        changed: toObject(replaceAt(payload, path, value)),
-        path: [...path, value === elsewhere ? "" : ".."].join("."),
-      };
+      yield { changed: toObject(replaceAt(payload, path, value)), path: path.join(".") };
     }
   }
   if (!isObject(payload["event"])) return;

@@ -15,6 +15,7 @@ const SETTINGS: NonNullable<UserConfig["channels"]> = {
   whatsapp: { token: "t", phoneNumberId: "1" },
   mattermost: { token: "t", baseUrl: "https://chat.example.com" },
   msteams: { appId: "a", appPassword: "p" },
+  googlechat: { email: "a@example.com", privateKey: "k" },
   email: { host: "mail.example.com", from: "agent@example.com" },
 };
 
@@ -51,6 +52,9 @@ test.each([
   ["mattermost", "post", "mattermost", "hawos4dqtby53pd64o4a4cmeoo:axdygg1957njfe5pu38saikdho"],
   ["teams", "mention", "msteams", expect.stringMatching(/^19:\w+@thread\.tacv2;messageid=\d+$/)],
   ["teams", "direct-message", "msteams", expect.stringMatching(/^a:\w+$/)],
+  ["googlechat", "mention", "googlechat", "spaces/AAAAabcdEFG/threads/thr1"],
+  ["googlechat", "direct-message", "googlechat", "spaces/DDDDdm"],
+  ["googlechat", "add-on", "googlechat", "spaces/AAAAabcdEFG/threads/thr1"],
   ["teams", "reaction", "msteams", expect.stringMatching(/;messageid=\d+$/)],
 ])("%s, %s", async (preset, name, channel, to) => {
   const answers = await answerTo(preset, sample(preset, name), { events: ["*"] });

@@ -161,7 +161,8 @@ const ROUTES: Record<string, Route> = {
   "GET /api/v2/tickets/{n}/comments": { answer: { comments: [] } },
   "PUT /api/v2/tickets/{n}/tags": { body: closed({ tags: LIST }), answer: { tags: [] } },
   // https://github.com/chatwoot/chatwoot: swagger/paths/application; its description has no call that adds labels and keeps the
-  // others, but app/controllers/api/v1/accounts/bulk_actions_controller.rb
+  // others: POST …/labels replaces the list, so that a label which a person adds between a read and this call would be lost, and
+  // no version or ETag tells. app/controllers/api/v1/accounts/bulk_actions_controller.rb, which the inbox itself calls, adds.
   "GET /api/v1/accounts/{n}/conversations/{n}/messages": { answer: { payload: [] } },
   "POST /api/v1/accounts/{n}/conversations/{n}/messages": {
     body: closed({ content: TEXT, message_type: { enum: ["outgoing"] }, private: { type: "boolean" } }),

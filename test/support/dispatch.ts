@@ -74,6 +74,7 @@ export async function startDispatch(setup: DispatchSetup): Promise<DispatchServi
     current: () => ({
       agent: setup.agent,
       channels,
+      mailboxes: [],
       tools: setup.tools ?? openToolSets(new Map()),
       limits: setup.limits ?? new Map(),
       config: {

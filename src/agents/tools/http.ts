@@ -2,21 +2,20 @@ import type { FromSchema } from "json-schema-to-ts";
 import { compileOwnSchema } from "../../core/config/schema/tool-schema.ts";
 import { messageOf } from "../../core/errors.ts";
 import type { DriverContext, DriverDefinition, OptionProblem } from "../../core/ports/driver.ts";
-import { appendSegment, HTTP_URL, isObject, toText, objectSchema, TEXTS } from "../../core/shared/json.ts";
+import { appendSegment, HTTP_URL, isObject, objectSchema, TEXTS } from "../../core/shared/json.ts";
 import { listFound } from "../../core/shared/found.ts";
 import { readText } from "../../core/shared/net/network.ts";
 import { withPeriod } from "../../core/shared/text/text.ts";
 import {
   type Connection,
   findAddressProblem,
-  NotSent,
   openConnection,
   type ResolveHost,
-  toUnknownOutcome,
 } from "../../core/shared/net/connection.ts";
 import { findHeaderProblem } from "./headers.ts";
-import { compilePath, RefusedArgument } from "./path.ts";
-import { type CallResult, toError, type ToolCall, type ToolSet } from "../../core/ports/tool-set.ts";
+import { compilePath } from "./path.ts";
+import { compileRequest, METHODS, toFailure, toResult } from "./request.ts";
+import type { ToolCall, ToolSet } from "../../core/ports/tool-set.ts";
 import { compileFields, type CompileTemplate } from "../../core/shared/template-values.ts";
 
 const PATH = {
@@ -98,8 +97,6 @@ type CallOptions = HttpOptions["calls"][string];
 
 export const http: DriverDefinition<ToolSet, HttpOptions> = { schema, check, create: createHttp };
 
-const METHODS = ["get", "post", "put", "patch", "delete"] as const;
-
 function check({ baseUrl, headers = {}, calls }: HttpOptions): OptionProblem[] {
   const { search = "", hash = "" } = URL.parse(baseUrl) ?? {};
   const message =
@@ -137,90 +134,43 @@ export function createHttp(
   resolve?: ResolveHost,
 ): ToolSet {
   const connection = openConnection({ baseUrl, private: isPrivate, resolve });
-  const base = new URL(baseUrl);
   // By the name in lower case, so that a header of the operator's replaces the usual one.
   const lowered = Object.entries(headers).map(([header, value]) => [header.toLowerCase(), value]);
-  const server = {
-    origin: base.origin,
-    root: base.pathname.replace(/\/+$/, ""),
-    headers: Object.fromEntries(lowered),
-    connection,
-  };
+  const server = { baseUrl, headers: Object.fromEntries(lowered), connection, compileTemplate };
   return {
     name,
-    calls: Object.entries(calls).map(([call, options]) => openCall(call, options, { ...server, compileTemplate })),
+    calls: Object.entries(calls).map(([call, options]) => openCall(call, options, server)),
     close: () => connection.close(),
   };
 }
 
 interface Server {
-  origin: string;
-  /** The path of baseUrl, without a slash at its end. */
-  root: string;
+  baseUrl: string;
   headers: Record<string, string>;
   connection: Connection;
   compileTemplate: CompileTemplate;
 }
 
-function openCall(name: string, options: CallOptions, server: Server): ToolCall {
-  const method = METHODS.find((known) => options[known] !== undefined) ?? "get";
-  const path = compilePath(options[method] ?? "/");
+function openCall(name: string, options: CallOptions, { compileTemplate, ...server }: Server): ToolCall {
   const key = appendSegment("calls", name);
-  const query = compileFields(options.query ?? {}, `${key}.query`, server.compileTemplate);
-  const body = options.body && compileFields(options.body, `${key}.body`, server.compileTemplate);
+  const fillBody = options.body && compileFields(options.body, `${key}.body`, compileTemplate);
+  const { method, path, send } = compileRequest({ ...options, fillBody }, `${key}.`, compileTemplate);
   const { host } = server.connection;
   return {
     name,
     description: options.description,
-    address: `${method.toUpperCase()} ${server.origin}${server.root}${options[method] ?? "/"}`,
+    address: `${method} ${server.baseUrl.replace(/\/+$/, "")}${path}`,
     input: toInputSchema(options.input).schema,
     maxResultLength: options.maxResultLength,
     async call(args, { signal, callId, maxLength }) {
       try {
-        const url = toUrl(server.origin, server.root + path.render(args), query(args));
-        const response = await server.connection.fetch(url, {
-          method: method.toUpperCase(),
-          headers: {
-            "user-agent": "hookline",
-            ...(body && { "content-type": "application/json" }),
-            ...server.headers,
-            ...(method !== "get" && { "idempotency-key": callId }),
-          },
-          body: body && JSON.stringify(body(args)),
-          signal,
-        });
+        const response = await send(server, args, { signal, callId });
         return toResult(response.status, host, await readText(response, maxLength));
       } catch (error) {
         return toFailure(error, host, signal);
       }
     },
   };
-}
-
-/** The URL parser must not change the path: the server would get another one than was checked. */
-export function toUrl(origin: string, path: string, query: Record<string, unknown>): URL {
-  const url = new URL(origin + path);
-  if (url.pathname !== path) throw new RefusedArgument("The arguments make another path than the call says.");
-  for (const [name, value] of Object.entries(query)) {
-    for (const item of Array.isArray(value) ? value : [value]) {
-      if (item !== null) url.searchParams.append(name, toText(item));
-    }
-  }
-  return url;
-}
-
-export function toResult(status: number, host: string, text: string): CallResult {
-  if (text.includes("\0")) return toError(`${status} from ${host}, with an answer that is no text.`);
-  if (status >= 200 && status < 300) return { text, isError: false };
-  const reason = `${status} from ${host}`;
-  return toError(reason, text === "" ? reason : `${reason}\n${text}`);
-}
-
-/** The result of a request that failed. Throws a `DriverError` if that is not known. */
-export function toFailure(error: unknown, host: string, signal: AbortSignal): CallResult {
-  if (error instanceof NotSent) return { ...toError(error.message), isUnreached: true };
-  if (error instanceof RefusedArgument) return toError(error.message);
-  throw toUnknownOutcome(host, error, signal);
 }
 
 interface InputSchema extends Record<string, unknown> {

@@ -4,19 +4,16 @@ import { messageOf } from "../../core/errors.ts";
 import { readText } from "../../core/shared/net/network.ts";
 import { numberLines } from "../../core/shared/text/diff.ts";
 import { parseJson, readOwn, toObjects, toText } from "../../core/shared/json.ts";
-import { compileFields, type CompileTemplate } from "../../core/shared/template-values.ts";
+import type { CompileTemplate } from "../../core/shared/template-values.ts";
 import { type Connection, openConnection } from "../../core/shared/net/connection.ts";
-import { toFailure, toResult, toUrl } from "./http.ts";
-import { compilePath, type PathTemplate } from "./path.ts";
+import { compileRequest, toFailure, toResult } from "./request.ts";
 import { type CallResult, toError, type ToolCall, type ToolSet } from "../../core/ports/tool-set.ts";
-
-type OpenReads = NonNullable<ChannelDriver["openReads"]>;
 
 interface ReadsOptions {
   /** By name. */
   calls: Record<string, PresetRead>;
   /** Where they are read, and with whose credential. */
-  open: OpenReads;
+  authorize: NonNullable<ChannelDriver["authorize"]>;
   compileTemplate: CompileTemplate;
 }
 
@@ -48,9 +45,9 @@ interface Service extends Omit<ReadsOptions, "calls"> {
 }
 
 function openRead(name: string, read: PresetRead, service: Service): ToolCall {
-  const path = compilePath(read.get);
-  const listPath = read.each && compilePath(read.each.get);
-  const query = compileFields(read.query ?? {}, "query", service.compileTemplate);
+  const { get: path, query } = read;
+  const { send } = compileRequest({ get: path, query }, "", service.compileTemplate);
+  const list = read.each && compileRequest({ get: read.each.get, query }, "", service.compileTemplate).send;
   const template = read.template === undefined ? undefined : service.compileTemplate(read.template);
   const names = Object.keys(read.arguments);
   return {
@@ -63,30 +60,29 @@ function openRead(name: string, read: PresetRead, service: Service): ToolCall {
       additionalProperties: false,
     },
     async call(args, { signal, maxLength }) {
-      const access = await service.open(toText(args[read.account ?? ""]), signal);
+      const access = await service.authorize(toText(args[read.account ?? ""]), signal);
       const limit = template || read.show === "failure" ? MAX_WHOLE : maxLength;
       try {
-        if (read.each && listPath) return await readEach(await get(listPath, args), read.each, readItem);
-        return toShown(await get(path, args));
+        if (read.each && list) return await readEach(await get(list, args), read.each, readItem);
+        return toShown(await get(send, args));
       } catch (error) {
         return toFailure(error, new URL(access.baseUrl).host, signal);
       }
 
       async function readItem(id: unknown): Promise<CallResult> {
-        return toShown(await get(path, { ...args, id }));
+        return toShown(await get(send, { ...args, id }));
       }
 
-      async function get(at: PathTemplate, values: Record<string, unknown>): Promise<CallResult> {
-        const base = new URL(access.baseUrl);
+      async function get(sendGet: typeof send, values: Record<string, unknown>): Promise<CallResult> {
         const connection = service.connect(access.baseUrl);
-        const url = toUrl(base.origin, base.pathname.replace(/\/+$/, "") + at.render(values), query(values));
-        const headers = new Headers({ "user-agent": "hookline", ...access.headers });
+        const headers = new Headers(access.headers);
         if (read.accept !== undefined) headers.set("accept", read.accept);
-        const response = await connection.fetch(url, { headers, signal });
-        const next = read.redirects ? findRedirect(response, url) : null;
+        const server = { ...access, headers: Object.fromEntries(headers), connection };
+        const response = await sendGet(server, values, { signal });
+        const next = read.redirects ? findRedirect(response, access.baseUrl) : null;
         if (!next) return toResult(response.status, connection.host, await readText(response, limit));
         await response.body?.cancel();
-        if (next.protocol !== base.protocol)
+        if (next.protocol !== new URL(access.baseUrl).protocol)
           return toError(`${connection.host} redirects to ${next.protocol}//${next.host}.`);
         // The address is signed, and needs no credential.
         const storage = service.connect(next.origin);
@@ -109,9 +105,9 @@ function openRead(name: string, read: PresetRead, service: Service): ToolCall {
 
 const SHOWN = { all: (text: string) => text, diff: numberLines, failure: lastFailure };
 
-function findRedirect({ status, headers }: Response, url: URL): URL | null {
+function findRedirect({ status, headers }: Response, baseUrl: string): URL | null {
   const location = status >= 300 && status < 400 ? headers.get("location") : null;
-  return location ? URL.parse(location, url.href) : null;
+  return location ? URL.parse(location, baseUrl) : null;
 }
 
 async function readEach(

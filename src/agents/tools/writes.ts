@@ -7,8 +7,7 @@ import { readText } from "../../core/shared/net/network.ts";
 import { compileFields, type CompileTemplate } from "../../core/shared/template-values.ts";
 import { blankToUndefined, cutText, toOneLine } from "../../core/shared/text/text.ts";
 import { type CallResult, toError, type ToolCall, type ToolSet } from "../../core/ports/tool-set.ts";
-import { toFailure, toResult, toUrl } from "./http.ts";
-import { compilePath, type PathTemplate } from "./path.ts";
+import { compileRequest, toFailure, toResult } from "./request.ts";
 
 interface WritesOptions extends Pick<PresetWrites, "account" | "calls" | "failure"> {
   /** Its credential is used. */
@@ -98,50 +97,41 @@ function openMessage(to: string, { channel, compileTemplate }: Service): Pick<To
 /** The answer of the service is not shown: everything that changed is known. */
 const DONE: CallResult = { text: "Done.", isError: false };
 
-const METHODS = ["post", "put", "patch", "delete"] as const;
-
 function openRequest(
   write: Write,
   { channel, connect, findFailure, compileTemplate }: Service,
 ): Pick<ToolCall, "address" | "call"> {
-  const method = METHODS.find((known) => write[known] !== undefined) ?? "post";
-  const written = write[method] ?? "/";
-  const path = compilePath(written);
-  const body = write.body && compileBody(write.body, compileTemplate);
+  const fillBody = write.body && compileBody(write.body, compileTemplate);
+  const { method, path, send } = compileRequest({ ...write, fillBody }, "", compileTemplate);
   const finds = Object.entries(write.find ?? {}).map(([name, find]) => ({ name, ...openFind(find, compileTemplate) }));
   return {
-    address: `${method.toUpperCase()} ${written}`,
-    async call(args, context) {
-      const access = await channel.openReads?.(toText(args[write.account ?? ""]), context.signal);
+    address: `${method} ${path}`,
+    async call(args, { signal, callId }) {
+      const access = await channel.authorize?.(toText(args[write.account ?? ""]), signal);
       if (!access) return toError("The channel has no API.");
-      const connection = connect(access.baseUrl);
-      const base = new URL(access.baseUrl);
-      const send = (request: Request): Promise<Response> => {
-        const { url, ...init } = toInit(request, base, access.headers);
-        return connection.fetch(url, { ...init, signal: context.signal });
-      };
+      const server = { ...access, connection: connect(access.baseUrl) };
+      const { host } = server.connection;
       let values: Args = args;
       try {
         for (const { name, look } of finds) {
-          const found = await look(values, { send, host: connection.host, findFailure });
+          const found = await look(values, { server, signal, findFailure });
           if ("refusal" in found) return found.refusal;
           values = { ...values, [name]: found.value };
         }
       } catch (error) {
-        context.signal.throwIfAborted();
+        signal.throwIfAborted();
         return toError(`Not sent: what it needs could not be looked up: ${messageOf(error)}.`);
       }
       try {
-        const request = { method, path: path.render(values), query: {}, body: body?.(values), callId: context.callId };
-        return await toEnd(await send(request), connection.host);
+        return await toEnd(await send(server, values, { signal, callId }));
       } catch (error) {
-        return toFailure(error, connection.host, context.signal);
+        return toFailure(error, host, signal);
       }
 
-      async function toEnd(response: Response, host: string): Promise<CallResult> {
+      async function toEnd(response: Response): Promise<CallResult> {
         const text = await readText(response, MAX_ANSWER);
         // A gateway may have passed it on.
-        if (response.status >= 500) throw toUnknownOutcome(host, new Error(`${response.status}`), context.signal);
+        if (response.status >= 500) throw toUnknownOutcome(host, new Error(`${response.status}`), signal);
         if (/^text\/html\b/i.test(response.headers.get("content-type") ?? "") && response.ok && text !== "")
           return toError(`${host} answered with a page: it is not the service, or the token has ended.`);
         const result = toResult(response.status, host, text);
@@ -173,52 +163,28 @@ function compileBody(body: Args, compile: CompileTemplate): (args: Args) => Args
 
 const MAX_ANSWER = 8_000_000;
 
-interface Request {
-  method: string;
-  path: string;
-  query: Args;
-  body: Args | undefined;
-  callId?: string;
-}
-
-function toInit({ method, path, query, body, callId }: Request, base: URL, own: Record<string, string>) {
-  return {
-    url: toUrl(base.origin, base.pathname.replace(/\/+$/, "") + path, query),
-    method: method.toUpperCase(),
-    headers: {
-      "user-agent": "hookline",
-      ...(body && { "content-type": "application/json" }),
-      ...own,
-      ...(callId !== undefined && { "idempotency-key": callId }),
-    },
-    ...(body && { body: JSON.stringify(body) }),
-  };
-}
-
 type Find = NonNullable<Write["find"]>[string];
 
 interface FindContext extends Pick<Service, "findFailure"> {
-  send(request: Request): Promise<Response>;
-  host: string;
+  server: Parameters<ReturnType<typeof compileRequest>["send"]>[0];
+  signal: AbortSignal;
 }
 
 /** Finds the name or id by which the service knows something that the model has named. */
 function openFind(
-  { get, post = get ?? "/", query = {}, body, items, by, of, take }: Find,
+  { items, by, of, take, ...form }: Find,
   compile: CompileTemplate,
 ): { look(args: Args, context: FindContext): Promise<{ value: unknown } | { refusal: CallResult }> } {
-  const method = get === undefined ? "post" : "get";
-  const path: PathTemplate = compilePath(get ?? post);
-  const fillQuery = compileFields(query, "query", compile);
-  const fillBody = body && compileFields(body, "body", compile);
+  const fillBody = form.body && compileFields(form.body, "body", compile);
+  const { send } = compileRequest({ ...form, fillBody }, "", compile);
   const read = (value: unknown, at: string): unknown => (at === "" ? value : readPath(value, parsePath(at) ?? []));
   return {
-    async look(args, { send, host, findFailure }) {
+    async look(args, { server, signal, findFailure }) {
       const wanted = args[of];
       // An optional argument that is not given.
       if (wanted === undefined) return { value: undefined };
-      const request = { method, path: path.render(args), query: fillQuery(args), body: fillBody?.(args) };
-      const response = await send(request);
+      const { host } = server.connection;
+      const response = await send(server, args, { signal });
       const result = toResult(response.status, host, await readText(response, MAX_ANSWER));
       if (result.isError) return { refusal: result };
       const answer = parseJson(result.text);

@@ -130,7 +130,7 @@ export interface TurnContext {
   /** The tool sets of the runtime in use: a call is looked up when it is executed. */
   tools: Pick<ToolSets, "find" | "findChange" | "list" | "explainMissing">;
   /** Where files of an event are read. Absent: nowhere. */
-  files?: Pick<FilesOptions, "channels" | "readEvent">;
+  files?: Pick<FilesOptions, "channels" | "mailboxes" | "readEvent">;
   /** Names questions to a person. */
   ask(drafts: ApprovalDraft[]): Promise<NewApproval[]>;
   /** Absent: the turn keeps no steps. */

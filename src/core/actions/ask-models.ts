@@ -9,6 +9,7 @@ import type {
   RequestedCall,
 } from "../ports/agent.ts";
 import { neutralize, toPrompt } from "../boundary/boundary.ts";
+import { NO_PICTURES } from "../ports/agent.ts";
 import { DriverError, type ModelFailure } from "../errors.ts";
 import type { Step } from "../journal/journal.ts";
 
@@ -90,10 +91,10 @@ async function askWithLess(turn: Question, agent: AgentDriver, signal: AbortSign
   const results = countResults(past);
   let left = history;
   let leftOut = 0;
-  let { files } = turn;
+  let { files, message } = turn;
   for (;;) {
     try {
-      const asked = toTurn({ ...turn, files, history: left, past: leaveOut(past, leftOut) }, agent);
+      const asked = toTurn({ ...turn, message, files, history: left, past: leaveOut(past, leftOut) }, agent);
       const { warnings = [], ...reply } = await agent.run(asked, signal);
       const count = history.length - left.length;
       const less = [
@@ -106,6 +107,7 @@ async function askWithLess(turn: Question, agent: AgentDriver, signal: AbortSign
     } catch (error) {
       if (error instanceof DriverError && error.modelFailure === "images" && files && !signal.aborted) {
         files = undefined;
+        message += NO_PICTURES;
         continue;
       }
       const isTooLong = error instanceof DriverError && error.modelFailure === "too-long";

@@ -3,14 +3,22 @@ import { protect, toLabel, toPrompt } from "../boundary/boundary.ts";
 import type { Step } from "../journal/journal.ts";
 import type { TurnFile } from "../ports/agent.ts";
 import type { ChannelDriver, FileAddress } from "../ports/channel.ts";
+import type { MailSource } from "../ports/mail-source.ts";
 import { findFileType, isDrawable, readFileText } from "../shared/file-type.ts";
 import { readPath } from "../shared/json.ts";
-import { describeFileFailure, describeSize, fetchFile, FileRefused } from "../shared/net/fetch-file.ts";
+import { describeFileFailure, describeLarge, describeSize, fetchFile, FileRefused } from "../shared/net/fetch-file.ts";
 import { cutText } from "../shared/text/text.ts";
 import type { ChannelName, FileRef } from "../types.ts";
 
+/** A mailbox of `hooks.mail`. */
+export interface ReadMailbox {
+  settings: { name: string };
+  source: Pick<MailSource, "readFile">;
+}
+
 export interface FilesOptions {
   channels: ReadonlyMap<ChannelName, ChannelDriver>;
+  mailboxes: readonly ReadMailbox[];
   /** The stored event, as templates see it. */
   readEvent(): Promise<object>;
   hook: string;
@@ -90,7 +98,8 @@ export async function readFiles(refs: readonly FileRef[], options: FilesOptions)
 }
 
 /** Everybody who sees the place can see its files. */
-function sourceOf({ channel, to }: FileRef): string {
+function sourceOf({ channel, to, mailbox }: FileRef): string {
+  if (mailbox !== undefined) return `mailbox ${mailbox}`;
   return channel === undefined ? "files of the event" : [channel, to].filter(Boolean).join(" ");
 }
 
@@ -125,11 +134,19 @@ const TOO_SLOW = `all files together took more than ${LIMITS.timeMs / 1000} s`;
 function describeTooLarge(maxBytes: number): string {
   return maxBytes < LIMITS.bytes
     ? `the files of a turn have ${describeSize(LIMITS.totalBytes)} at most`
-    : `it is larger than ${describeSize(maxBytes)}`;
+    : describeLarge(maxBytes);
 }
 
 async function load(ref: FileRef, maxBytes: number, options: FilesOptions): Promise<Uint8Array> {
-  if (!ref.content) return fetchFile(await locate(ref, options), { maxBytes, signal: options.signal });
+  const { signal, mailboxes } = options;
+  if (ref.mailbox !== undefined) {
+    const source = mailboxes.find(({ settings }) => settings.name === ref.mailbox)?.source;
+    if (!source?.readFile) throw new FileRefused(`hooks.mail has no mailbox ${ref.mailbox}, or it reads no files`);
+    const bytes = await source.readFile(ref.id ?? "", { maxBytes, signal });
+    if (bytes.length > maxBytes) throw new FileRefused(describeTooLarge(maxBytes));
+    return bytes;
+  }
+  if (!ref.content) return fetchFile(await locate(ref, options), { maxBytes, signal });
   const content = readPath(await options.readEvent(), ["payload", ...ref.content]);
   if (typeof content !== "string") throw new FileRefused("the event is not stored with it");
   if (content.length > (maxBytes * 4) / 3 + 4) throw new FileRefused(describeTooLarge(maxBytes));

@@ -14,7 +14,7 @@ export function toButtonHash(value: string): string {
 }
 
 export interface PressOptions {
-  journal: Pick<Journal, "findPressed" | "getApproval" | "decideApproval">;
+  journal: Pick<Journal, "findPressed" | "keepAsked" | "getApproval" | "decideApproval">;
   /** The people who may answer: `agents.approvals.by`. */
   by: readonly string[];
   mappings: readonly Sender[];
@@ -54,10 +54,23 @@ export const PRESS_RULES: Record<string, (given: GivenPress) => boolean> = {
     sender.bounds?.covers(pressed.to) === true || !mappings.some((other) => isOtherUse(other, sender)),
   /** Somebody could post the button anew, below another text. */
   isOurMessage: ({ press, pressed, channel }) =>
-    pressed.channel === channel && pressed.asked.messageIds.includes(press.messageId),
+    pressed.channel === channel && (isKnown(press, pressed) || (!pressed.isRecorded && isInSamePlace(press, pressed))),
   /** The person has seen all of it. */
   isWhole: ({ pressed: { asked } }) => !asked.approval.onlyOnPage,
 };
+
+function isKnown({ messageId }: ButtonPress, { asked }: PressedButton): boolean {
+  return asked.messageIds.includes(messageId);
+}
+
+/** The recipient may be a name: then the id of its message says the place. */
+function isInSamePlace({ to }: ButtonPress, { asked, to: recipient }: PressedButton): boolean {
+  return [recipient, ...asked.messageIds].map(toPlace).includes(toPlace(to));
+}
+
+function toPlace(address: string): string | undefined {
+  return address.split(/[:/;]/, 1)[0];
+}
 
 /**
  * Decides a question if the request is the press of a button below one. Undefined: it is none of ours, but an event like any
@@ -81,6 +94,8 @@ export async function takePress(request: HookRequest, options: PressOptions): Pr
   const failing = Object.entries(PRESS_RULES).find(([, holds]) => !holds(given));
   if (failing) return { ...taken, reason: `it is a press that does not count: ${WHY[failing[0]] ?? "a rule"}` };
   const { approval } = pressed.asked;
+  // The end of the question edits the messages that are kept.
+  if (!isKnown(press, pressed)) await journal.keepAsked(approval.id, press.messageId);
   const result = await decide(journal, approval.id, { decision: pressed.decision, by: person, at: Date.now() });
   const { code } = approval;
   if (result.kind === "decided") return { ...taken, reason: `answered ${code}`, approvalId: approval.id };

@@ -1,3 +1,4 @@
+import type { ReadMailbox } from "../actions/read-files.ts";
 import type { TurnContext } from "../actions/agent-turn.ts";
 import type { AgentDriver } from "../ports/agent.ts";
 import type { Vendors } from "../ports/vendor.ts";
@@ -14,6 +15,7 @@ import type { Spans } from "../telemetry/traces.ts";
 interface DispatchRuntime {
   agent: AgentDriver;
   channels: ReadonlyMap<ChannelName, ChannelDriver>;
+  mailboxes: readonly ReadMailbox[];
   tools: TurnContext["tools"];
   limits: RunLimits;
   config: Pick<ResolvedConfig, "agents" | "session" | "limits" | "channelRules"> & {

@@ -91,9 +91,9 @@ async function complete(
   const history = await readHistory({ journal, budget: context.current().config.session }, run.sessionKey, Date.now());
   if (!(await isClaimHeld(journal, run.claimedAt, () => journal.isClaimed(run)))) return false;
   const runtime = context.current();
-  const { agent, tools, channels } = runtime;
+  const { agent, tools, channels, mailboxes } = runtime;
   const readEvent = async (): Promise<object> => (run.eventId === undefined ? {} : context.readEvent(run.eventId));
-  const files = { channels, readEvent };
+  const files = { channels, mailboxes, readEvent };
   const steps = createStepStore(run, context);
   const written = findWrittenGrants(run, runtime);
   const ask = createAsk(context, run);

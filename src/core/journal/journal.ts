@@ -295,6 +295,8 @@ export interface JournalWrites {
   reserveCodes(count: number): Promise<string[]>;
   /** Keeps the buttons of a question that is sent. Those of an earlier attempt, which may be there, count too. */
   drawButtons(approvalId: string, buttons: DrawnButton[]): Promise<void>;
+  /** Adds a message to those of a question: an attempt had sent it, and its end was lost. */
+  keepAsked(approvalId: string, messageId: string): Promise<void>;
   /** Decides an open question, and lets its run go on. Undefined if there is none with this id. */
   decideApproval(id: string, decision: NewDecision): Promise<Decided | undefined>;
   /** Ends the open questions whose time is over, as a denial does. Gives how many. */
@@ -358,9 +360,9 @@ export interface JournalReads {
   getApproval(id: string): Promise<Approval | undefined>;
   /** The last question with this code that was asked in this place, once it was sent there. It may have ended. */
   findAsked(code: string, channel: ChannelName, to: string): Promise<AskedApproval | undefined>;
-  /** A question by its id, once it was sent. It may have ended. */
+  /** A question by its id, if it is asked by messages. It may have ended. */
   getAsked(id: string): Promise<AskedApproval | undefined>;
-  /** A button by the hash of its value, with its question, once that was sent. It may have ended. */
+  /** A button by the hash of its value, with its question. It may have ended. */
   findPressed(hash: string): Promise<PressedButton | undefined>;
   /** System events that no heartbeat has consumed yet, oldest first. */
   pendingSystemEvents(limit?: number): Promise<Entry[]>;

@@ -115,6 +115,9 @@ export interface OfferedChange {
   patch: string;
 }
 
+/** Behind a message that lists pictures, for a model or an agent that takes none. */
+export const NO_PICTURES = "\n\nThe pictures are not shown to you: this model takes none.";
+
 /** A file of the event, as it was read. */
 export interface TurnFile {
   /** A name of this service: `file-1.png`. */

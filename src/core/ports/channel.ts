@@ -157,7 +157,7 @@ export interface ChannelDriver extends Partial<RepositoryHost> {
    */
   startWorking?(to: string, signal: AbortSignal): Promise<() => Promise<void>>;
   /** The address of the service's API, and the headers that authorize a request there. `to`: what it is about, as a recipient. */
-  openReads?(to: string, signal: AbortSignal): Promise<{ baseUrl: string; headers: Record<string, string> }>;
+  authorize?(to: string, signal: AbortSignal): Promise<{ baseUrl: string; headers: Record<string, string> }>;
   /**
    * Where a file of an event is: by its address, or its id. `to`: the place of the event. Rejects with a `DriverError`.
    */

@@ -52,6 +52,8 @@ export interface MailAttachment {
   type: string;
   /** Decoded size in bytes, as near as the source can tell. */
   size: number;
+  /** Opens it by `readFile` of its source, which alone understands it. At most 2000 characters, without blanks and commas. */
+  id?: string;
 }
 
 /**
@@ -156,6 +158,11 @@ export interface MailSource {
   follow(folder: string, options: FollowOptions): AsyncIterable<MailBatch>;
   /** Absent: no channel can send from it. @internal */
   readonly account?: MailAccount;
+  /**
+   * The bytes of a file of a mail, by the id of its attachment. It refuses an id that anybody could make up who does not have the
+   * mail. Rejects with a `MailError`. Absent: no file can be read.
+   */
+  readFile?(id: string, options: { maxBytes: number; signal: AbortSignal }): Promise<Uint8Array>;
   /** Called when the mailbox may have changed, if something outside can tell. */
   notify?(): void;
 }

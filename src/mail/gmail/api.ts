@@ -14,6 +14,8 @@ export interface GmailApi {
   history(from: Page<"startHistoryId">, signal: AbortSignal): Promise<HistoryPage | undefined>;
   /** One page of the mails that a search finds, newest first, with spam and trash. */
   search(query: Page<"q">, signal: AbortSignal): Promise<{ messages?: { id?: string }[]; nextPageToken?: string }>;
+  /** A large part of a mail, in base64url. Undefined if the mail was deleted. */
+  attachment(id: string, attachmentId: string, signal: AbortSignal): Promise<{ data?: string } | undefined>;
   /** Undefined if the mail was deleted. */
   message(id: string, form: MessageForm, signal: AbortSignal): Promise<GmailMessage | undefined>;
 }
@@ -47,6 +49,8 @@ interface GmailMessage {
 }
 
 export interface GmailPart {
+  /** The same in each answer, unlike `attachmentId`. */
+  partId?: string;
   mimeType?: string;
   filename?: string;
   headers?: GmailHeader[];
@@ -110,6 +114,15 @@ export function createGmailApi(call: CallGoogle, rootUrl: string = GMAIL): Gmail
       const all = { ...query, maxResults: PAGE_SIZE, includeSpamTrash: true };
       return get("list the mails", "messages", signal, all);
     },
+
+    attachment: (id, attachmentId, signal) =>
+      unlessGone(
+        get(
+          "read a file",
+          `messages/${encodeURIComponent(id)}/attachments/${encodeURIComponent(attachmentId)}`,
+          signal,
+        ),
+      ),
 
     message: (id, form, signal) =>
       unlessGone(get("read a mail", `messages/${encodeURIComponent(id)}`, signal, FORMS[form])),

@@ -1,6 +1,8 @@
 import { isAscii, isUtf8 } from "node:buffer";
 import { isSameMailbox } from "../message/addresses.ts";
-import { assembleMail, type MailPart, pickParts, readMail } from "../message/read-mail.ts";
+import { describeLarge, FileRefused } from "../../core/shared/net/fetch-file.ts";
+import { type FileId, requireMail, withFileIds } from "../message/file-id.ts";
+import { assembleMail, type MailPart, pickParts, readAttachment, readMail } from "../message/read-mail.ts";
 import type { FollowOptions, MailAttachment, ReceivedMail } from "../../core/ports/mail-source.ts";
 import type { GmailApi, GmailHeader, GmailPart, MessageForm } from "./api.ts";
 import { readGoogleError } from "./google.ts";
@@ -49,7 +51,7 @@ export async function readMails(
     const labels = labelIds.map((label) => labelNames.get(label) ?? label);
     const { bytes, attachments } = source;
     const facts = { size, folder: "", labels, receivedAt, threadId, attachments };
-    const mail = await readMail(bytes, facts, options);
+    const mail = withFileIds(await readMail(bytes, facts, options), info.id);
     const isOwn = has("SENT") || own.some((address) => isSameMailbox(mail.sender, address));
     return { mail, marks: { spam: has("SPAM"), trash: has("TRASH"), draft: has("DRAFT"), own: isOwn } };
   });
@@ -105,9 +107,35 @@ export function assemblePayload(payload: GmailPart): { bytes: Uint8Array; attach
   return { bytes: assembleMail(toHeader(payload.headers ?? []), entities), attachments };
 }
 
+/** Reads a file of a mail. Rejects with a `FileRefused` or a `MailError`. */
+export async function readFile(
+  api: GmailApi,
+  file: FileId,
+  { maxBytes, signal }: { maxBytes: number; signal: AbortSignal },
+): Promise<Uint8Array> {
+  const isWhole = file.at.startsWith("w");
+  const { raw, payload = {} } = (await api.message(file.mail, isWhole ? "raw" : "full", signal)) ?? {};
+  const bytes = await requireMail(file, raw ? Buffer.from(raw, "base64url") : assemblePayload(payload).bytes);
+  const place = file.at.slice(1);
+  if (isWhole) return (await readAttachment(bytes, Number(place))) ?? Buffer.of();
+  const { size = 0, data, attachmentId } = findPart(payload, place)?.body ?? {};
+  if (size > maxBytes) throw new FileRefused(describeLarge(maxBytes));
+  const given = data ?? (attachmentId && (await api.attachment(file.mail, attachmentId, signal))?.data);
+  return Buffer.from(given ?? "", "base64url");
+}
+
+function findPart(part: GmailPart, partId: string, depth = 0): GmailPart | undefined {
+  if (part.partId === partId && part.body) return part;
+  if (depth > MAX_DEPTH) return undefined;
+  return (part.parts ?? []).map((child) => findPart(child, partId, depth + 1)).find(Boolean);
+}
+
+const MAX_DEPTH = 20;
+
 function describePart(part: GmailPart): MailPart<GmailPart> {
   const { mimeType, filename, body, parts } = part;
   return {
+    id: part.partId === undefined ? undefined : `p${part.partId}`,
     type: mimeType?.toLowerCase() ?? "",
     name: filename ?? "",
     size: body?.size ?? 0,

@@ -2,10 +2,11 @@ import { MailError } from "../../core/errors.ts";
 import { createWakeUp, DAY_MS } from "../../core/shared/time.ts";
 import { isSameMailbox } from "../message/addresses.ts";
 import { GOOGLE_AUTHSERV_ID } from "../message/authentication.ts";
+import { parseFileId } from "../message/file-id.ts";
 import type { GmailOptions } from "../options.ts";
 import type { FollowOptions, MailBatch, MailSource } from "../../core/ports/mail-source.ts";
 import { createGmailApi, type GmailApi } from "./api.ts";
-import { withFallback } from "./download.ts";
+import { readFile, withFallback } from "./download.ts";
 import { createGoogle, readGoogleError } from "./google.ts";
 import { parsePosition, readBacklog, readHistory, startPosition } from "./history.ts";
 import { createPubsub, pullUntilChange } from "./pubsub.ts";
@@ -33,6 +34,7 @@ export function createGmail(options: GmailOptions, pollMs = POLL_MS): MailSource
     folders: [FOLDER],
     check,
     follow,
+    readFile: async (id, limits) => readFile(api, parseFileId(id), limits),
     notify: changes.wake,
   };
 

@@ -1,5 +1,14 @@
 import type { FetchMessageObject, FetchQueryObject, MessageStructureObject } from "imapflow";
-import { assembleMail, type MailFacts, type MailPart, pickParts, readMail } from "../message/read-mail.ts";
+import { describeLarge, FileRefused } from "../../core/shared/net/fetch-file.ts";
+import { type FileId, requireMail, withFileIds } from "../message/file-id.ts";
+import {
+  assembleMail,
+  type MailFacts,
+  type MailPart,
+  pickParts,
+  readAttachment,
+  readMail,
+} from "../message/read-mail.ts";
 import type { FollowOptions, ReceivedMail } from "../../core/ports/mail-source.ts";
 import { fetchMessages, isRefusal, type OpenFolder, search } from "./connect.ts";
 
@@ -56,7 +65,7 @@ export async function readMails(reading: Reading, mails: FoundMail[]): Promise<R
   const received = await fetchEach(reading, uids, {
     part: "text",
     query: { source: true },
-    read: async ({ uid, source }) => source && toReceived(reading, facts.get(uid), source),
+    read: async ({ uid, source }) => source && toReceived(reading, { uid, facts: facts.get(uid) }, source),
   });
   for (const { uid, facts: known } of mails.filter(isLarge)) {
     const mail = await readLarge(reading, uid, known);
@@ -69,7 +78,8 @@ export async function readMails(reading: Reading, mails: FoundMail[]): Promise<R
       part: "header",
       query: { headers: true },
       read: async (message) =>
-        message.headers && toReceived(reading, facts.get(message.uid), message.headers, { isCut: true }),
+        message.headers &&
+        toReceived(reading, { uid: message.uid, facts: facts.get(message.uid) }, message.headers, { isCut: true }),
     });
     for (const uid of await search(reading.folder.client, { uid: missing.join(",") })) {
       received.set(uid, headers.get(uid) ?? (await toPlaceholder(reading, uid)));
@@ -104,7 +114,7 @@ async function readLarge(
       if (!headers) return undefined;
       const isMissing = texts.some(({ part = "text" }) => !bodies.has(part));
       const source = toSource(headers, texts, (key) => bodies.get(key) ?? Buffer.of());
-      return toReceived(reading, facts, source, { attachments, isCut: isCut || isMissing });
+      return toReceived(reading, { uid, facts }, source, { attachments, isCut: isCut || isMissing });
     },
   });
   return mails.get(uid);
@@ -122,6 +132,7 @@ function toSource(header: Buffer, texts: MessageStructureObject[], bodyOf: (key:
 function describePart(node: MessageStructureObject): MailPart<MessageStructureObject> {
   const { type, size = 0, encoding, parameters, disposition, dispositionParameters, id, childNodes } = node;
   return {
+    id: `p${node.part ?? "1"}`,
     type,
     name: dispositionParameters?.["filename"] ?? parameters?.["name"] ?? "",
     // Base64: four characters for three bytes, 76 of them a line of 78.
@@ -134,7 +145,7 @@ function describePart(node: MessageStructureObject): MailPart<MessageStructureOb
 
 async function toReceived(
   { folder, options }: Reading,
-  facts: FetchMessageObject | undefined,
+  { uid, facts }: FoundMail,
   source: Uint8Array,
   { attachments, isCut = false }: Pick<MailFacts, "attachments"> & { isCut?: boolean } = {},
 ): Promise<ReceivedMail> {
@@ -156,7 +167,7 @@ async function toReceived(
   const marks = new Set([folder.use, ...flags, ...labels].map((mark) => mark?.toLowerCase()));
   const hasAny = (...names: string[]): boolean => names.some((name) => marks.has(name));
   return {
-    mail: { ...mail, truncated: mail.truncated || isCut },
+    mail: { ...withFileIds(mail, `${folder.uidValidity}.${uid}.${folder.name}`), truncated: mail.truncated || isCut },
     marks: {
       spam: hasAny("\\junk", "\\spam", "$junk", "junk"),
       trash: hasAny("\\trash", "\\deleted"),
@@ -164,6 +175,36 @@ async function toReceived(
       own: hasAny("\\sent"),
     },
   };
+}
+
+/** Splits the name that a mail has here. */
+export function parseMailName(name: string): { uidValidity: string; uid: number; folder: string } {
+  const [uidValidity = "", uid = "", ...folder] = name.split(".");
+  return { uidValidity, uid: Number(uid), folder: folder.join(".") };
+}
+
+/** Reads a file of a mail. Rejects with a `FileRefused`, or with the library's error. */
+export async function readFile({ client }: OpenFolder, file: FileId, maxBytes: number): Promise<Uint8Array> {
+  const { uid } = parseMailName(file.mail);
+  const isWhole = file.at.startsWith("w");
+  const query: FetchQueryObject = isWhole
+    ? { source: { maxLength: MAX_MAIL_BYTES } }
+    : { bodyParts: [{ key: "HEADER", maxLength: MAX_HEADER_BYTES }] };
+  let found: Uint8Array | undefined;
+  for await (const message of fetchMessages(client, [uid], query)) found ??= message.source ?? message.headers;
+  const bytes = await requireMail(file, found);
+  const place = file.at.slice(1);
+  if (isWhole) return (await readAttachment(bytes, Number(place))) ?? Buffer.of();
+  const { content } = await client.download(String(uid), place, { uid: true });
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  for await (const chunk of content ?? []) {
+    const piece = Buffer.from(chunk);
+    length += piece.length;
+    if (length > maxBytes) throw new FileRefused(describeLarge(maxBytes));
+    chunks.push(piece);
+  }
+  return Buffer.concat(chunks);
 }
 
 /** How many mails at the end of a folder are asked when they were received: one that was moved there may have an old date. */
@@ -189,7 +230,7 @@ export function newestOf(mails: (FetchMessageObject | undefined)[]): number {
 async function toPlaceholder(reading: Reading, uid: number): Promise<ReceivedMail> {
   const { name, uidValidity } = reading.folder;
   const id = `${uid}.${uidValidity}.${encodeURIComponent(name)}@unreadable.invalid`;
-  return toReceived(reading, undefined, Buffer.from(`Message-ID: <${id}>\r\n`), { isCut: true });
+  return toReceived(reading, { uid, facts: undefined }, Buffer.from(`Message-ID: <${id}>\r\n`), { isCut: true });
 }
 
 /** Milliseconds since the epoch; now for a date in an unknown form. */

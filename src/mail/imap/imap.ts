@@ -6,6 +6,8 @@ import { shareAccessTokens } from "../oauth.ts";
 import type { ImapOptions } from "../options.ts";
 import type { FollowOptions, MailBatch, MailSource } from "../../core/ports/mail-source.ts";
 import { GOOGLE_AUTHSERV_ID } from "../message/authentication.ts";
+import { FileRefused } from "../../core/shared/net/fetch-file.ts";
+import { parseFileId } from "../message/file-id.ts";
 import { withoutKnown } from "../message/known.ts";
 import { createAccount } from "./account.ts";
 import {
@@ -18,7 +20,16 @@ import {
   toMailboxUrl,
   toMailError,
 } from "./connect.ts";
-import { type Failures, findMails, findNewest, newestOf, type Reading, readMails } from "./fetch.ts";
+import {
+  type Failures,
+  findMails,
+  findNewest,
+  newestOf,
+  parseMailName,
+  type Reading,
+  readFile as readFileOf,
+  readMails,
+} from "./fetch.ts";
 
 const TIMING: Timing = { renewMs: 30_000, pollMs: 60_000, answerMs: 60_000 };
 
@@ -60,10 +71,27 @@ export function createImap(
     }
   }
 
+  /** Over its own connection: those that follow folders are busy. */
+  async function readFile(id: string, { maxBytes, signal }: { maxBytes: number; signal: AbortSignal }) {
+    const file = parseFileId(id);
+    const { uidValidity, folder } = parseMailName(file.mail);
+    if (!folders.includes(folder)) throw new FileRefused("its mail is in a folder that is not followed");
+    const client = await logIn(signal, refreshTokens?.(mailbox));
+    try {
+      const opened = await openFolder(client, folder, timing.answerMs);
+      if (String(opened.uidValidity) !== uidValidity) throw new FileRefused("its mail has another number now");
+      return await readFileOf(opened, file, maxBytes);
+    } catch (error) {
+      throw error instanceof FileRefused ? error : toMailError(error, server, folder);
+    } finally {
+      await disconnect(client);
+    }
+  }
+
   const addresses = server.user.includes("@") ? [server.user.toLowerCase()] : [];
   const mailbox = toMailboxUrl(server);
   const account = createAccount(server, { password, tokens, logIn, refreshTokens: refreshTokens?.(mailbox) });
-  return { mailbox, addresses, folders, check, follow, account };
+  return { mailbox, addresses, folders, check, follow, readFile, account };
 }
 
 /** The server whose authentication results count, if the mailbox is at a service that names it. */

@@ -17,6 +17,10 @@ const SAMPLE_BYTES = 65_536;
  */
 const MAX_LINES = 30_000;
 
+interface ReadAttachment extends MailAttachment {
+  content: Uint8Array;
+}
+
 /**
  * Reads the body of a mail. `content`: the header fields that describe its encoding. `charset`: for bytes without a declared
  * charset. Never rejects.
@@ -25,7 +29,7 @@ export async function readParts(
   content: Buffer,
   body: Buffer,
   charset: string,
-): Promise<{ text: string; attachments: MailAttachment[] }> {
+): Promise<{ text: string; attachments: ReadAttachment[] }> {
   const cut = cutLines(body);
   const start = [content, cut].map((bytes) => bytes.toString("latin1", 0, SAMPLE_BYTES)).join("");
   const bounded = /format="?flowed/i.test(start) ? keepQuotes(cut, /quoted-printable/i.test(start)) : cut;
@@ -78,9 +82,9 @@ function isAttachment({ filename, related, contentId, disposition, mimeType }: A
   return Boolean(filename) || !isInline;
 }
 
-function toAttachment({ filename, mimeType, content }: Attachment): MailAttachment {
-  const size = typeof content === "string" ? Buffer.byteLength(content) : content.byteLength;
-  return { name: repairText(filename ?? ""), type: mimeType, size };
+function toAttachment({ filename, mimeType, content: given }: Attachment): ReadAttachment {
+  const content = typeof given === "string" ? Buffer.from(given) : new Uint8Array(given);
+  return { name: repairText(filename ?? ""), type: mimeType, size: content.length, content };
 }
 
 /** Markdown or a patch, for example, which the library takes for an attachment. */

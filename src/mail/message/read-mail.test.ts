@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import sample from "../../../presets/mail/samples/read-mail.json" with { type: "json" };
 import { createMails } from "../../../test/support/mails.ts";
 import { read as readSource, RECEIVED as RECEIVED_AT } from "../../../test/support/mails/read.ts";
+import { withFileIds } from "./file-id.ts";
 import { assembleMail, readMail, toPeople } from "./read-mail.ts";
 
 describe("readMail", () => {
@@ -10,7 +11,8 @@ describe("readMail", () => {
 
   test("a raw mail becomes the sample of the preset", async () => {
     const source = readFileSync(new URL("../../../test/support/mails/report.eml", import.meta.url));
-    expect(await readSource(source, { authservId: "mx.example.org" })).toEqual(sample.messages[0]);
+    const mail = await readSource(source, { authservId: "mx.example.org" });
+    expect(withFileIds(mail, "7.1043.INBOX")).toEqual(sample.messages[0]);
   });
 
   test.each([

@@ -69,6 +69,15 @@ export async function readMail(source: Uint8Array, facts: MailFacts, options: Re
   };
 }
 
+/** The bytes of an attachment, by its place in the list of a mail that was read whole. */
+export async function readAttachment(source: Uint8Array, index: number): Promise<Uint8Array | undefined> {
+  const bytes = toLines(Buffer.from(source.buffer, source.byteOffset, source.byteLength));
+  const charset = guessCharset(bytes);
+  const { block, body } = splitHeader(bytes);
+  const { attachments } = await readParts(readHeader(block, charset).content, body, charset);
+  return attachments[index]?.content;
+}
+
 const LINE_END = Buffer.from("\r\n");
 
 /**
@@ -215,6 +224,7 @@ function isAttachment(part: MailPart<unknown>): boolean {
   return !isText(part) && (part.name !== "" || !isShown);
 }
 
-function toAttachment({ name, type, size }: MailAttachment, maxLength?: number): MailAttachment {
-  return { name: cleanLine(name, maxLength), type: cleanLine(type, maxLength), size };
+function toAttachment({ name, type, size, id }: MailAttachment, maxLength?: number): MailAttachment {
+  const described = { name: cleanLine(name, maxLength), type: cleanLine(type, maxLength), size };
+  return id === undefined ? described : { ...described, id };
 }

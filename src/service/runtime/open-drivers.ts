@@ -130,8 +130,8 @@ export async function openDrivers(
 
   async function openPresetReads(reads: PresetReads): Promise<MadeSet | undefined> {
     const { set, preset, channel, readToken, calls, key } = reads;
-    const access = await findReadAccess(reads);
-    if (!access) {
+    const authorize = await findReadAccess(reads);
+    if (!authorize) {
       const step = channel === undefined ? "" : `Add the block ${appendSegment("channels", channel)}, or set`;
       const message = `The context of "${preset}" is read with a credential that is missing. ${step || "Set"} readToken beside context.`;
       problems.push({ key, message });
@@ -139,7 +139,7 @@ export async function openDrivers(
     }
     const secret = readToken ?? toObject(config.channels[channel ?? ""])["token"];
     return {
-      set: createReads(set, { calls, open: access, compileTemplate }),
+      set: createReads(set, { calls, authorize, compileTemplate }),
       block: { ...READS, options: { headers: typeof secret === "string" ? { token: secret } : {} } },
     };
   }
@@ -159,12 +159,12 @@ export async function openDrivers(
   }
 
   /** The preset's own token has precedence over the credential of its channel. */
-  async function findReadAccess(reads: PresetReads): Promise<ChannelDriver["openReads"]> {
+  async function findReadAccess(reads: PresetReads): Promise<ChannelDriver["authorize"]> {
     const { preset: name, channel, baseUrl, readToken, key } = reads;
-    if (channel !== undefined && readToken === undefined) return channels.get(channel)?.openReads;
+    if (channel !== undefined && readToken === undefined) return channels.get(channel)?.authorize;
     if (channel !== undefined) {
       const options = { ...config.channels[channel], token: readToken, app: undefined };
-      return (await open(drivers.channels[channelKind(channel)], { key, name, options }))?.openReads;
+      return (await open(drivers.channels[channelKind(channel)], { key, name, options }))?.authorize;
     }
     if (baseUrl === undefined || readToken === undefined) return undefined;
     return async () => ({ baseUrl, headers: { authorization: `Bearer ${readToken}` } });

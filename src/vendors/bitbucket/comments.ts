@@ -1,24 +1,22 @@
 import type { FromSchema } from "json-schema-to-ts";
 import type { ChannelDefinition } from "../../core/ports/driver.ts";
-import { HTTP_URL, NON_BLANK, toObject, toObjects, objectSchema } from "../../core/shared/json.ts";
+import { toObject, toObjects, objectSchema } from "../../core/shared/json.ts";
 import type { ChannelDriver } from "../../core/ports/channel.ts";
 import { recipientCheck, requireId } from "../kit/http.ts";
 import { changeAtPath, createCommentChannel, findMarked, toMarkedText } from "../kit/comments/comment.ts";
 import { toLinkMark } from "../kit/comments/mark.ts";
 import { createBitbucketApi, toHost } from "./client.ts";
-import { ALLOWANCES } from "../kit/comments/neutralize.ts";
+import { commentOptions } from "../kit/comments/options.ts";
 
 const schema = {
   description:
     "Comments on Bitbucket Cloud. The token needs the permission Pull requests: Write, for issues Issues: Write.",
   ...objectSchema(["token"], {
-    token: {
-      ...NON_BLANK,
-      description: "Access token of a repository, project or workspace; or, with email, an API token.",
-    },
+    ...commentOptions(
+      "Access token of a repository, project or workspace; or, with email, an API token.",
+      "Default: https://api.bitbucket.org/2.0.",
+    ),
     email: { type: "string", pattern: "^[^\\s:]+@[^\\s:]+$", description: "The address of the API token's account." },
-    ...ALLOWANCES,
-    baseUrl: { ...HTTP_URL, description: "Default: https://api.bitbucket.org/2.0." },
   }),
 } as const;
 

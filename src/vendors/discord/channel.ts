@@ -76,7 +76,7 @@ export function createDiscord({ token, baseUrl = "https://discord.com/api" }: Di
     // Their addresses are signed.
     openFile: createOpenFile({
       service: "Discord",
-      access: open.openReads,
+      authorize: open.authorize,
       hosts: ["cdn.discordapp.com", "media.discordapp.net"],
     }),
     limit: 2000,

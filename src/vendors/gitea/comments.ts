@@ -1,19 +1,17 @@
 import type { FromSchema } from "json-schema-to-ts";
 import type { ChannelDefinition } from "../../core/ports/driver.ts";
-import { HTTP_URL, NON_BLANK, objectSchema } from "../../core/shared/json.ts";
+import { objectSchema } from "../../core/shared/json.ts";
 import type { ChannelDriver } from "../../core/ports/channel.ts";
 import { PAGE_ADDRESS, recipientCheck, requireId } from "../kit/http.ts";
 import { changeAtPath, createCommentChannel, findMarked, GONE, toMarkedText } from "../kit/comments/comment.ts";
 import { createGiteaApi } from "./client.ts";
 import { createGiteaPulls } from "./pulls.ts";
-import { ALLOWANCES } from "../kit/comments/neutralize.ts";
+import { commentOptions } from "../kit/comments/options.ts";
 
 const schema = {
   description: "Comments on Gitea and Forgejo. The access token needs the permission issue: Read and Write.",
   ...objectSchema(["token", "baseUrl"], {
-    token: { ...NON_BLANK, description: "Access token of the agent's account." },
-    ...ALLOWANCES,
-    baseUrl: { ...HTTP_URL, description: "The server as people open it: https://git.example.com." },
+    ...commentOptions("Access token of the agent's account.", "The server as people open it: https://git.example.com."),
   }),
 } as const;
 

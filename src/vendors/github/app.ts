@@ -1,8 +1,6 @@
-import { createSign } from "node:crypto";
-import { DriverError } from "../../core/errors.ts";
 import { readOwn, toObject } from "../../core/shared/json.ts";
 import { type OpenApi, requireId, type TokenContext, type TokenSource, toUnreadable } from "../kit/http.ts";
-import { createTokenSource } from "../kit/token.ts";
+import { createTokenSource, signJwt } from "../kit/token.ts";
 
 export interface GithubApp {
   id: string;
@@ -101,15 +99,5 @@ function createInstallationTokens(installation: string, kind: GithubRecipient["k
 
 /** The app's proof of itself, a JWT. Its times allow for a clock that is a minute off. */
 export function signAppToken({ id, key }: GithubApp, now: number): string {
-  const claims = { iat: now - 60, exp: now + 540, iss: id };
-  const parts = [{ alg: "RS256", typ: "JWT" }, claims];
-  const signed = parts.map((part) => Buffer.from(JSON.stringify(part)).toString("base64url")).join(".");
-  try {
-    return `${signed}.${createSign("RSA-SHA256").update(signed).sign(key.replaceAll("\\n", "\n"), "base64url")}`;
-  } catch {
-    // The cause may quote the key.
-    throw new DriverError("channels.github.app.key is not a private key. Set the PEM file's whole text.", {
-      retryable: false,
-    });
-  }
+  return signJwt({ iat: now - 60, exp: now + 540, iss: id }, key, "channels.github.app.key");
 }

@@ -42,7 +42,7 @@ describeRefusals("GitHub", {
       call: (baseUrl) => send(baseUrl, "acme/app#1", { app: { id: "1", installation: "7", key } }),
     },
     "the credential of a read": {
-      call: async (baseUrl) => createGithub({ baseUrl, app: { id: "1", key } }).openReads?.(place, signal),
+      call: async (baseUrl) => createGithub({ baseUrl, app: { id: "1", key } }).authorize?.(place, signal),
     },
     "a diff": { call: readDiff, expected: [404] },
     "the diff of an earlier commit": { call: readDiff, before: OTHER_HEAD, expected: [403, 404] },

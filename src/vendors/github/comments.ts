@@ -1,6 +1,6 @@
 import type { FromSchema } from "json-schema-to-ts";
 import type { ChannelDefinition } from "../../core/ports/driver.ts";
-import { HTTP_URL, NON_BLANK, objectSchema } from "../../core/shared/json.ts";
+import { NON_BLANK, objectSchema } from "../../core/shared/json.ts";
 import type { ChannelDriver } from "../../core/ports/channel.ts";
 import { type Call, isSuccess, PAGE_ADDRESS, recipientCheck, requireId } from "../kit/http.ts";
 import { createCommentChannel, GONE, toMarkedText } from "../kit/comments/comment.ts";
@@ -14,13 +14,16 @@ import {
 } from "./discussions.ts";
 import { createGithubPulls } from "./pulls.ts";
 import { createGithubReviews, findNewest } from "./reviews.ts";
-import { ALLOWANCES } from "../kit/comments/neutralize.ts";
+import { commentOptions } from "../kit/comments/options.ts";
 
 const schema = {
   description:
     "Comments on GitHub. A fine-grained token or a GitHub App needs Issues and Pull requests: Read and write; for discussions Discussions: Read and write; for commits Contents: Read.",
   ...objectSchema([], {
-    token: { ...NON_BLANK, description: "Personal access token of the agent's account." },
+    ...commentOptions(
+      "Personal access token of the agent's account.",
+      "The address of the API, for GitHub Enterprise Server: https://<host>/api/v3. Default: https://api.github.com.",
+    ),
     app: {
       description: "A GitHub App instead of a token.",
       ...objectSchema(["id", "key"], {
@@ -33,12 +36,6 @@ const schema = {
         },
         key: { ...NON_BLANK, description: "Its private key, PEM. \\n may stand for line ends." },
       }),
-    },
-    ...ALLOWANCES,
-    baseUrl: {
-      ...HTTP_URL,
-      description:
-        "The address of the API, for GitHub Enterprise Server: https://<host>/api/v3. Default: https://api.github.com.",
     },
   }),
 } as const;

@@ -12,7 +12,7 @@ export function createGithubPulls(
 ): RepositoryHost {
   return {
     async openGit(repository, signal) {
-      const { headers } = await open.openReads(repository, signal);
+      const { headers } = await open.authorize(repository, signal);
       const token = (headers["authorization"] ?? "").replace(/^Bearer /, "");
       return toGitAddress(toServer(baseUrl), repository, { user: "x-access-token", token });
     },

@@ -1,6 +1,6 @@
 import type { FromSchema } from "json-schema-to-ts";
 import type { ChannelDefinition } from "../../core/ports/driver.ts";
-import { HTTP_URL, NON_BLANK, objectSchema } from "../../core/shared/json.ts";
+import { objectSchema } from "../../core/shared/json.ts";
 import type { ChannelDriver } from "../../core/ports/channel.ts";
 import { recipientCheck, requireId } from "../kit/http.ts";
 import { orElse } from "../../core/shared/system/files.ts";
@@ -8,14 +8,15 @@ import { changeAtPath, createCommentChannel, findMarked, GONE, toMarkedText } fr
 import { createGitlabApi, toHost, toServer } from "./client.ts";
 import { createGitlabPulls } from "./pulls.ts";
 import { createGitlabReviews, readNewest, toMessageId } from "./reviews.ts";
-import { ALLOWANCES } from "../kit/comments/neutralize.ts";
+import { commentOptions } from "../kit/comments/options.ts";
 
 const schema = {
   description: "Notes on GitLab. A project or group access token needs the scope api and the role Reporter.",
   ...objectSchema(["token"], {
-    token: { ...NON_BLANK, description: "Access token of a project, a group or the agent's account." },
-    ...ALLOWANCES,
-    baseUrl: { ...HTTP_URL, description: "The server as people open it. Default: https://gitlab.com." },
+    ...commentOptions(
+      "Access token of a project, a group or the agent's account.",
+      "The server as people open it. Default: https://gitlab.com.",
+    ),
   }),
 } as const;
 

@@ -8,7 +8,7 @@ export interface FileService {
   /** In error messages. */
   service: string;
   /** The address of the API, and the headers that authorize a request there. */
-  access: NonNullable<ChannelDriver["openReads"]>;
+  authorize: NonNullable<ChannelDriver["authorize"]>;
   /** Hosts of its files beside the API's, without the credential; `*.example.com` is every host below it. */
   hosts?: readonly string[];
   /** Further hosts of its files, which need the credential. */
@@ -27,9 +27,9 @@ export interface FileService {
  * could name any page there that the account may read.
  */
 export function createOpenFile(service: FileService): OpenFile {
-  const { access, hosts = [], withCredential = [], isFile = () => false, locate } = service;
+  const { authorize, hosts = [], withCredential = [], isFile = () => false, locate } = service;
   return async (file, to, signal): Promise<FileAddress> => {
-    const { baseUrl, headers } = await access(to, signal);
+    const { baseUrl, headers } = await authorize(to, signal);
     const located = await locate?.(file, { to, baseUrl, signal });
     const url = located ?? file.url;
     const parsed = url === undefined ? null : URL.parse(url);

@@ -46,7 +46,7 @@ export type Call = (method: Method, path: string, body?: unknown, accepted?: rea
 /** Opens the API for the calls about one recipient. */
 export interface OpenApi {
   (signal: AbortSignal, to?: string, readEvent?: OutgoingMessage["readEvent"]): Promise<Call>;
-  openReads: NonNullable<ChannelDriver["openReads"]>;
+  authorize: NonNullable<ChannelDriver["authorize"]>;
 }
 
 /** Calls the JSON API of one service, with the errors and retries that Hookline expects of a driver. */
@@ -61,13 +61,13 @@ export function createApi({
 }: Api): OpenApi {
   const address = `${baseUrl.replace(/\/$/, "")}${root}`;
   return Object.assign(open, {
-    async openReads(to: string, signal: AbortSignal) {
-      const { sent = {} } = await authorize(to, { signal });
+    async authorize(to: string, signal: AbortSignal) {
+      const { sent = {} } = await findCredential(to, { signal });
       return { baseUrl: address, headers: sent };
     },
   });
 
-  async function authorize(
+  async function findCredential(
     to: string,
     context: TokenContext,
   ): Promise<{ sent?: Record<string, string>; source?: TokenSource; credential?: string }> {
@@ -77,7 +77,7 @@ export function createApi({
   }
 
   async function open(signal: AbortSignal, to = "", readEvent?: OutgoingMessage["readEvent"]): Promise<Call> {
-    const { source, credential, sent } = await authorize(to, { signal, readEvent });
+    const { source, credential, sent } = await findCredential(to, { signal, readEvent });
     return async (method, path, body, accepted = []) => {
       const url = `${address}${path}`;
       const answer = await request({ service, url, method, headers: sent, body, signal });

@@ -59,7 +59,7 @@ interface LinearAccount {
 }
 
 /** Opens the API for the calls of one message. */
-interface OpenLinear extends Pick<OpenApi, "openReads"> {
+interface OpenLinear extends Pick<OpenApi, "authorize"> {
   (signal: AbortSignal): Promise<Ask>;
 }
 
@@ -77,7 +77,7 @@ export function createLinearApi({ token, app, baseUrl = API }: LinearAccount): O
     });
   const open = createApi({ ...toApi("write", baseUrl), token: tokens ? () => tokens : token });
   const openAsk = async (signal: AbortSignal): Promise<Ask> => createAsk(await open(signal), "write");
-  return Object.assign(openAsk, { openReads: open.openReads });
+  return Object.assign(openAsk, { authorize: open.authorize });
 }
 
 /** The API for the webhooks of a workspace or a team. */

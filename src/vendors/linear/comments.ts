@@ -1,19 +1,23 @@
 import type { FromSchema } from "json-schema-to-ts";
 import { DriverError } from "../../core/errors.ts";
 import type { ChannelDefinition } from "../../core/ports/driver.ts";
-import { HTTP_URL, isObject, NON_BLANK, toObject, objectSchema } from "../../core/shared/json.ts";
+import { isObject, NON_BLANK, toObject, objectSchema } from "../../core/shared/json.ts";
 import type { ChannelDriver } from "../../core/ports/channel.ts";
 import { recipientCheck, requireId } from "../kit/http.ts";
 import { createCommentChannel } from "../kit/comments/comment.ts";
 import { toMarkedId } from "../kit/comments/mark.ts";
-import { ALLOWANCES, neutralize } from "../kit/comments/neutralize.ts";
+import { commentOptions } from "../kit/comments/options.ts";
+import { neutralize } from "../kit/comments/neutralize.ts";
 import { createLinearApi } from "./client.ts";
 
 const schema = {
   description:
     "Comments on Linear's issues. An API key needs the permissions Read and Create comments, an OAuth token the scopes read and comments:create; to edit comments and to show reactions, both need write.",
   ...objectSchema([], {
-    token: { ...NON_BLANK, description: "API key of the agent's account, or an OAuth access token." },
+    ...commentOptions(
+      "API key of the agent's account, or an OAuth access token.",
+      "For tests and proxies. Default: https://api.linear.app.",
+    ),
     app: {
       description:
         "An OAuth application with client credentials instead of a token. It asks for the scopes read and write.",
@@ -22,8 +26,6 @@ const schema = {
         secret: { ...NON_BLANK, description: "Its client secret." },
       }),
     },
-    ...ALLOWANCES,
-    baseUrl: { ...HTTP_URL, description: "For tests and proxies. Default: https://api.linear.app." },
   }),
 } as const;
 

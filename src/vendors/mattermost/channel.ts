@@ -55,7 +55,7 @@ export function createMattermost({ token, baseUrl }: MattermostOptions): Channel
     name: "mattermost",
     openFile: createOpenFile({
       service: "Mattermost",
-      access: open.openReads,
+      authorize: open.authorize,
       locate: ({ id }, { baseUrl: root }) => id && `${root}/files/${requireId(id, "Mattermost")}`,
     }),
     limit: 16_383,

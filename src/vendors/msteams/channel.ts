@@ -73,7 +73,7 @@ export function createMsteams(options: MsteamsOptions): ChannelDriver {
     name: "msteams",
     openFile: createOpenFile({
       service: "Teams",
-      access: open.openReads,
+      authorize: open.authorize,
       hosts: ["*.sharepoint.com"],
       isFile: ({ pathname }) => /\/v3\/attachments\/[^/]+\/views\//.test(pathname),
     }),

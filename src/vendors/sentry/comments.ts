@@ -1,21 +1,19 @@
 import type { FromSchema } from "json-schema-to-ts";
 import type { ChannelDefinition } from "../../core/ports/driver.ts";
-import { HTTP_URL, NON_BLANK, toObject, objectSchema } from "../../core/shared/json.ts";
+import { toObject, objectSchema } from "../../core/shared/json.ts";
 import type { ChannelDriver } from "../../core/ports/channel.ts";
 import { createApi, type HttpAnswer, recipientCheck, type Refusal, requireId, untilReset } from "../kit/http.ts";
 import { changeAtPath, createCommentChannel, findMarked, toMarkedText } from "../kit/comments/comment.ts";
-import { ALLOWANCES } from "../kit/comments/neutralize.ts";
+import { commentOptions } from "../kit/comments/options.ts";
 
 const schema = {
   description: "Comments on Sentry's issues. The token of an internal integration needs Issue & Event: Read & Write.",
   ...objectSchema(["token", "organization"], {
-    token: { ...NON_BLANK, description: "Token of an internal integration." },
+    ...commentOptions(
+      "Token of an internal integration.",
+      "https://de.sentry.io in Europe, or your own server. Default: https://sentry.io.",
+    ),
     organization: { type: "string", pattern: "^[\\w-]{1,64}$", description: "The organization's slug." },
-    ...ALLOWANCES,
-    baseUrl: {
-      ...HTTP_URL,
-      description: "https://de.sentry.io in Europe, or your own server. Default: https://sentry.io.",
-    },
   }),
 } as const;
 

@@ -44,7 +44,7 @@ export function createSlack(options: SlackOptions): ChannelDriver {
     canUpdate: true,
     openFile: createOpenFile({
       service: "Slack",
-      access: open.openReads,
+      authorize: open.authorize,
       withCredential: ["files.slack.com"],
       isFile: ({ pathname }) => /^\/files-(?:pri|tmb)\//.test(pathname),
       hosts: ["*.slack.com", "slack-files.com", "*.slack-edge.com"],
@@ -64,7 +64,7 @@ export function createSlack(options: SlackOptions): ChannelDriver {
       const ask = await open(signal);
       await ask("chat.postEphemeral", { channel, user, thread_ts, text: escapeAngles(text) });
     },
-    openReads: open.openReads,
+    authorize: open.authorize,
     async send({ to, text, format, idempotencyKey, replaces, mayBeSent, thread, buttons }, signal) {
       const ask = await open(signal);
       // Slack reads `<…>` as a link or a mention: with `<!channel>` a reply could notify everyone.

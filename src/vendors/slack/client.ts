@@ -29,7 +29,7 @@ const ADVICE = new Map([
 /** Opens the API for the calls of one message. */
 export interface OpenSlack {
   (signal: AbortSignal): Promise<Ask>;
-  openReads: NonNullable<ChannelDriver["openReads"]>;
+  authorize: NonNullable<ChannelDriver["authorize"]>;
 }
 
 export function openSlack({
@@ -41,7 +41,7 @@ export function openSlack({
 }): OpenSlack {
   const open = createApi({ service: "Slack", baseUrl, token });
   const openAsk = async (signal: AbortSignal): Promise<Ask> => createAsk(await open(signal));
-  return Object.assign(openAsk, { openReads: open.openReads });
+  return Object.assign(openAsk, { authorize: open.authorize });
 }
 
 /** Calls a method of the API. Resolves to undefined for an `accepted` error. */

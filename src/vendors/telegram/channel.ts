@@ -44,7 +44,7 @@ export function createTelegram(options: TelegramOptions): ChannelDriver {
     name: "telegram",
     openFile: createOpenFile({
       service: "Telegram",
-      access: open.openReads,
+      authorize: open.authorize,
       async locate({ id }, { baseUrl, signal }) {
         const { body } = await (await open(signal))("POST", "/getFile", { file_id: id });
         const { file_path: path } = toObject(body["result"]);

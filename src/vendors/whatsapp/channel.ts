@@ -103,7 +103,7 @@ export function createWhatsapp({
     name: "whatsapp",
     openFile: createOpenFile({
       service: "WhatsApp",
-      access: openMedia.openReads,
+      authorize: openMedia.authorize,
       withCredential: ["lookaside.fbsbx.com"],
       async locate({ id }, { signal }) {
         const { body } = await (await openMedia(signal))("GET", `/${requireId(id, "WhatsApp")}`);

@@ -13,6 +13,7 @@ export const GMAIL: GmailApi = {
   watch: refuse,
   history: refuse,
   search: refuse,
+  attachment: refuse,
   message: refuse,
 };
 

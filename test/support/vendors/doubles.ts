@@ -1,3 +1,4 @@
+import { CHAT_ACCOUNT } from "../googlechat.ts";
 import type { VendorDoubles } from "../../../src/contracts/index.ts";
 import type { VerifiedEvent } from "../../../src/core/ports/vendor.ts";
 
@@ -152,6 +153,14 @@ export const doubles: Record<string, VendorDoubles> = {
     channels: { mattermost: channel("x7ns1pxgpb8cdbm6axkoh6brqc") },
     presses: [{ event: pressInMattermost(), press: { value: VALUE, person: "ann", messageId: "post", to: "channel" } }],
     otherEvents: [pressInMattermost({}), pressInMattermost({ hookline: VALUE })],
+  },
+  googlechat: {
+    channels: {
+      googlechat: {
+        to: "spaces/AAAAabcdEFG",
+        block: (baseUrl) => ({ ...CHAT_ACCOUNT, baseUrl, tokenUrl: `${baseUrl}/token` }),
+      },
+    },
   },
   msteams: {
     channels: {

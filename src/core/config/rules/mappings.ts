@@ -204,12 +204,14 @@ function checkPlace({ mapping: { place, source }, key }: MappingSource): Finding
   return [error(`${key}.place`, "Without source, nothing says where an event is. Add source, or remove place.")];
 }
 
-/** Files that are neither on public hosts nor in the event itself are read with the credential of the source's channel. */
+/** Files that are neither on public hosts, in a mailbox nor in the event itself are read with the credential of the source's channel. */
 function checkFiles({ mapping, key }: MappingSource, config: ResolvedConfig): Finding[] {
   const { files, attachments = [], source } = mapping;
-  const ofChannel = attachments.filter(({ hosts, content }) => hosts === undefined && content === undefined);
-  if (!files || ofChannel.length === 0) return [];
   const at = `${key}.files`;
+  if (files && config.hooks.mail.length === 0 && attachments.some(({ mailbox }) => mailbox !== undefined))
+    return [warning(at, "The files cannot be read: hooks.mail has no mailbox.")];
+  const ofChannel = attachments.filter((one) => !one.hosts && one.content === undefined && one.mailbox === undefined);
+  if (!files || ofChannel.length === 0) return [];
   if (!source)
     return [warning(at, "No file can be read: set hosts in attachments, or a source whose channel has them.")];
   const written = staticText(source.channel);

@@ -5,7 +5,7 @@ import { findOpenMode } from "../../shared/system/files.ts";
 import type { Reference } from "../references.ts";
 
 /** The last word of a key whose value is secret, which may be quoted, and whole keys where `key` alone can be anything. */
-const SECRET_KEY = /(?:token|secrets?|password|api_?key)(?:"\])?$|\.app\.key$|^gateway\.mcp\.key$/i;
+const SECRET_KEY = /(?:token|secrets?|password|api_?key|private_?key)(?:"\])?$|\.app\.key$|^gateway\.mcp\.key$/i;
 /** Conditions and templates about a request, whose fields may have the names of secrets. */
 const OF_REQUESTS =
   /\.(?:match|schema|publish|handshake)$|\.(?:context|grants)\[\d+\]$|^channels\b.*\.targets\b.*\.body$|^agents\.tools\b.*\.calls$/;

@@ -1778,6 +1778,10 @@ export interface MappingInput {
      */
     id?: string;
     /**
+     * Template: the name of the mailbox of hooks.mail that has it under this id.
+     */
+    mailbox?: string;
+    /**
      * Path of its bytes in base64.
      */
     content?: string;
@@ -2444,6 +2448,7 @@ export interface Channels {
   gitea?: ChannelsGitea;
   github?: ChannelsGithub;
   gitlab?: ChannelsGitlab;
+  googlechat?: ChannelsGooglechat;
   imessage?: ChannelsImessage;
   jira?: ChannelsJira;
   linear?: ChannelsLinear;
@@ -2466,6 +2471,7 @@ export interface Channels {
     | ChannelsGitea
     | ChannelsGithub
     | ChannelsGitlab
+    | ChannelsGooglechat
     | ChannelsImessage
     | ChannelsJira
     | ChannelsLinear
@@ -2495,10 +2501,6 @@ export interface ChannelsBitbucket {
    */
   token: string;
   /**
-   * The address of the API token's account.
-   */
-  email?: string;
-  /**
    * `@name` in a reply notifies people and teams.
    */
   allowMentions?: boolean;
@@ -2514,6 +2516,10 @@ export interface ChannelsBitbucket {
    * Default: https://api.bitbucket.org/2.0.
    */
   baseUrl?: string;
+  /**
+   * The address of the API token's account.
+   */
+  email?: string;
   /**
    * The channel, as in the name of the block. It may be left out.
    */
@@ -2651,6 +2657,22 @@ export interface ChannelsGithub {
    */
   token?: string;
   /**
+   * `@name` in a reply notifies people and teams.
+   */
+  allowMentions?: boolean;
+  /**
+   * `fixes #1` in a reply can close an issue.
+   */
+  allowClosing?: boolean;
+  /**
+   * A reply shows images of other hosts, whose servers learn who looks at it.
+   */
+  allowImages?: boolean;
+  /**
+   * The address of the API, for GitHub Enterprise Server: https://<host>/api/v3. Default: https://api.github.com.
+   */
+  baseUrl?: string;
+  /**
    * A GitHub App instead of a token.
    */
   app?: {
@@ -2667,22 +2689,6 @@ export interface ChannelsGithub {
      */
     key: string;
   };
-  /**
-   * `@name` in a reply notifies people and teams.
-   */
-  allowMentions?: boolean;
-  /**
-   * `fixes #1` in a reply can close an issue.
-   */
-  allowClosing?: boolean;
-  /**
-   * A reply shows images of other hosts, whose servers learn who looks at it.
-   */
-  allowImages?: boolean;
-  /**
-   * The address of the API, for GitHub Enterprise Server: https://<host>/api/v3. Default: https://api.github.com.
-   */
-  baseUrl?: string;
   /**
    * The channel, as in the name of the block. It may be left out.
    */
@@ -2727,6 +2733,46 @@ export interface ChannelsGitlab {
    * The server as people open it. Default: https://gitlab.com.
    */
   baseUrl?: string;
+  /**
+   * The channel, as in the name of the block. It may be left out.
+   */
+  kind?: string;
+  /**
+   * Recipients that a payload may choose; * stands for any characters.
+   */
+  allow?: string[];
+  /**
+   * Who can see what is written there. Default: a recipient that the configuration names is private, any other one public, unless a preset knows that the place is private. A reply to a public place waits for a person if the agent has read something private.
+   */
+  audience?: "private" | "public";
+  /**
+   * Record deliveries as skipped, with what would have been sent, instead of sending them.
+   */
+  dryRun?: boolean;
+}
+/**
+ * Google Chat, as a Chat app with a service account.
+ *
+ * This interface was referenced by `Channels`'s JSON-Schema definition
+ * via the `patternProperty` "^googlechat:[a-z0-9-]{1,24}$".
+ */
+export interface ChannelsGooglechat {
+  /**
+   * The service account: `client_email` of its key file.
+   */
+  email: string;
+  /**
+   * `private_key` of the key file, PEM. \n may stand for line ends.
+   */
+  privateKey: string;
+  /**
+   * For tests and proxies. Default: https://chat.googleapis.com.
+   */
+  baseUrl?: string;
+  /**
+   * For tests. Default: https://oauth2.googleapis.com/token.
+   */
+  tokenUrl?: string;
   /**
    * The channel, as in the name of the block. It may be left out.
    */
@@ -2822,19 +2868,6 @@ export interface ChannelsLinear {
    */
   token?: string;
   /**
-   * An OAuth application with client credentials instead of a token. It asks for the scopes read and write.
-   */
-  app?: {
-    /**
-     * Its client id.
-     */
-    id: string;
-    /**
-     * Its client secret.
-     */
-    secret: string;
-  };
-  /**
    * `@name` in a reply notifies people and teams.
    */
   allowMentions?: boolean;
@@ -2850,6 +2883,19 @@ export interface ChannelsLinear {
    * For tests and proxies. Default: https://api.linear.app.
    */
   baseUrl?: string;
+  /**
+   * An OAuth application with client credentials instead of a token. It asks for the scopes read and write.
+   */
+  app?: {
+    /**
+     * Its client id.
+     */
+    id: string;
+    /**
+     * Its client secret.
+     */
+    secret: string;
+  };
   /**
    * The channel, as in the name of the block. It may be left out.
    */
@@ -3023,10 +3069,6 @@ export interface ChannelsSentry {
    */
   token: string;
   /**
-   * The organization's slug.
-   */
-  organization: string;
-  /**
    * `@name` in a reply notifies people and teams.
    */
   allowMentions?: boolean;
@@ -3042,6 +3084,10 @@ export interface ChannelsSentry {
    * https://de.sentry.io in Europe, or your own server. Default: https://sentry.io.
    */
   baseUrl?: string;
+  /**
+   * The organization's slug.
+   */
+  organization: string;
   /**
    * The channel, as in the name of the block. It may be left out.
    */

@@ -55,20 +55,27 @@ export async function findAsked(
 }
 
 export async function getAsked(reader: Reader, id: string): Promise<AskedApproval | undefined> {
-  const row = await reader.get(`${ASKED} WHERE approvals.id = $1 AND deliveries.state = 'sent'`, [id]);
+  const row = await reader.get(`${ASKED} WHERE approvals.id = $1`, [id]);
   return row && toAsked(reader, row);
 }
 
 export async function findPressed(reader: Reader, hash: string): Promise<PressedButton | undefined> {
-  const button = await reader.get("SELECT approval_id, decision FROM hookline.buttons WHERE hash = $1", [hash]);
-  const found = button && `${ASKED} WHERE approvals.id = $1 AND deliveries.state = 'sent'`;
-  const row = found && (await reader.get(found, [text(button.approval_id)]));
+  const button = await reader.get(BUTTON, [hash]);
+  const row = button && (await reader.get(`${ASKED} WHERE approvals.id = $1`, [text(button.approval_id)]));
   if (!row) return undefined;
   const decision = oneOf(DECISIONS, button.decision);
-  return { asked: toAsked(reader, row), decision, channel: text(row.channel), to: text(row.recipient) };
+  const asked = toAsked(reader, row);
+  const isRecorded = asked.messageIds.length > 0 && integer(button.draws) === 1;
+  return { asked, decision, isRecorded, channel: text(row.channel), to: text(row.recipient) };
 }
 
+const BUTTON = `
+  SELECT approval_id, decision, (SELECT count(*) FROM hookline.buttons AS drawn
+    WHERE drawn.approval_id = buttons.approval_id AND drawn.decision = buttons.decision) AS draws
+  FROM hookline.buttons WHERE hash = $1`;
+
 function toAsked({ clockOffsetMs }: Reader, row: Row): AskedApproval {
-  const messageIds = row.message_id === null ? [] : text(row.message_id).split("\n");
-  return { approval: toApproval(row, clockOffsetMs), sentAt: integer(row.sent_at), messageIds };
+  const messageIds = row.message_id === null ? [] : [...new Set(text(row.message_id).split("\n"))];
+  const sentAt = row.sent_at === null ? 0 : integer(row.sent_at);
+  return { approval: toApproval(row, clockOffsetMs), sentAt, messageIds };
 }

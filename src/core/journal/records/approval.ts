@@ -100,6 +100,8 @@ export interface DrawnButton {
 export interface PressedButton {
   asked: AskedApproval;
   decision: Decision;
+  /** The ids of all messages that may have it are known. An attempt whose end was lost may have sent another one. */
+  isRecorded: boolean;
   channel: ChannelName;
   to: string;
 }

@@ -48,6 +48,14 @@ export function* drawButtons({ run }: Writer, approvalId: string, buttons: Drawn
     ]);
 }
 
+export function* keepAsked({ run }: Writer, approvalId: string, messageId: string): Work<void> {
+  yield* run(KEEP_ASKED, [approvalId, messageId]);
+}
+
+const KEEP_ASKED = `
+  UPDATE hookline.deliveries SET message_id = concat_ws(chr(10), message_id, $2::text)
+  WHERE id = (SELECT question_id FROM hookline.approvals WHERE id = $1)`;
+
 /** The locks that `insertApprovals` needs. */
 export function locksOf(asked: NewApproval[]): string[] {
   return asked.flatMap(({ mapping, question }) => [openLock(mapping), ...(question ? [recipientLock(question)] : [])]);

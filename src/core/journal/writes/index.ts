@@ -2,7 +2,14 @@ import type { JournalWrites } from "../journal.ts";
 import type { PublicationWrites } from "../publications.ts";
 import { hasExpired } from "../reads/approvals.ts";
 import type { Read } from "../reads/index.ts";
-import { decideApproval, drawButtons, expireApprovals, reserveCodes, settleCall } from "./approval-states.ts";
+import {
+  decideApproval,
+  drawButtons,
+  expireApprovals,
+  keepAsked,
+  reserveCodes,
+  settleCall,
+} from "./approval-states.ts";
 import { dropDeadLetter, retryDeadLetter } from "./dead-letter-states.ts";
 import { giveBackDelivery, keepChange, keepMessage, progressDelivery, retryDelivery } from "./delivery-states.ts";
 import * as publications from "./publishing.ts";
@@ -48,6 +55,7 @@ export function createWrites(write: Write, read: Read): JournalWrites {
 
     reserveCodes: write(reserveCodes),
     drawButtons: write(drawButtons),
+    keepAsked: write(keepAsked),
     decideApproval: write(decideApproval),
     async expireApprovals(now) {
       return (await read(hasExpired)(now)) ? write(expireApprovals)(now) : 0;

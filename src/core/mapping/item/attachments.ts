@@ -7,7 +7,7 @@ import { type Budget, compileField, type Template } from "../template/template.t
 
 type Written = NonNullable<MappingInput["attachments"]>[number];
 
-const FIELDS = ["name", "type", "size", "url", "id", "images"] as const;
+const FIELDS = ["name", "type", "size", "url", "id", "mailbox", "images"] as const;
 
 /** One item of a mapping's `attachments`. */
 export interface CompiledFiles extends Pick<Written, "hosts"> {
@@ -51,7 +51,7 @@ interface RenderOptions {
   /** The fields that templates see. */
   context: object;
   payload: unknown;
-  /** The payload is that of the event: with `forEach`, files in it have other places. */
+  /** The payload is that of the event: where `forEach` narrows it, files in it have other places. */
   isWhole: boolean;
   place: { channel: string; to: string } | undefined;
   /** Others can see the place of the event. */
@@ -100,6 +100,7 @@ function renderEntry(
     const hasContent = isWhole && at !== undefined && typeof readPath(payload, at) === "string";
     if ((url === "" && id === "" && !hasContent) || url.length > MAX_ADDRESS || id.length > MAX_ADDRESS) return [];
     const size = Number(render("size"));
+    const mailbox = toOneLine(render("mailbox"), MAX_NAME);
     return [
       {
         name: toFileName(render("name")) || nameOf(url),
@@ -107,6 +108,7 @@ function renderEntry(
         ...(Number.isSafeInteger(size) && size > 0 && { size }),
         ...(url !== "" && { url }),
         ...(id !== "" && { id }),
+        ...(id !== "" && mailbox !== "" && { mailbox }),
         ...(hasContent && url === "" && id === "" && { content: at }),
         ...(hosts && { hosts }),
       },

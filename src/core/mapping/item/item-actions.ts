@@ -102,7 +102,8 @@ export function finishItem(
   }
   if (mapping.files && turns.length > 0) {
     const payload = readOwn(context, "payload");
-    const isWhole = mapping.forEach === undefined;
+    const { forEach } = mapping;
+    const isWhole = !forEach || (forEach.lists.length === 1 && !forEach.narrows);
     const files = renderFiles(mapping.files, { context, payload, isWhole, place: rendered, isPublic, ...mappingRun });
     for (const action of actions) {
       if (action.kind !== "agent" || files.length === 0) continue;

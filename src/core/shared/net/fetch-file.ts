@@ -1,4 +1,4 @@
-import { DriverError } from "../../errors.ts";
+import { DriverError, MailError } from "../../errors.ts";
 import type { FileAddress } from "../../ports/channel.ts";
 import { openConnection } from "./connection.ts";
 
@@ -61,7 +61,7 @@ async function readBytes(response: Response, host: string, maxBytes: number): Pr
     await response.body?.cancel();
     throw new FileRefused(`${response.status} from ${host}`);
   }
-  const tooLarge = new FileRefused(`it is larger than ${describeSize(maxBytes)}`);
+  const tooLarge = new FileRefused(describeLarge(maxBytes));
   const chunks: Uint8Array[] = [];
   let bytes = 0;
   const announced = Number(response.headers.get("content-length") ?? 0);
@@ -77,6 +77,10 @@ async function readBytes(response: Response, host: string, maxBytes: number): Pr
   return Buffer.concat(chunks);
 }
 
+export function describeLarge(maxBytes: number): string {
+  return `it is larger than ${describeSize(maxBytes)}`;
+}
+
 export function describeSize(bytes: number): string {
   if (bytes < 1000) return `${bytes} bytes`;
   return bytes < 1_000_000 ? `${Math.round(bytes / 1000)} KB` : `${(bytes / 1_000_000).toFixed(1)} MB`;
@@ -84,7 +88,8 @@ export function describeSize(bytes: number): string {
 
 /** A failure as the end of a sentence, without an address, which may hold a credential. */
 export function describeFileFailure(error: unknown): string {
-  if (error instanceof FileRefused || error instanceof DriverError) return error.message.replace(/\.$/, "");
+  if (error instanceof FileRefused || error instanceof DriverError || error instanceof MailError)
+    return error.message.replace(/\.$/, "");
   const cause = error instanceof Error ? error.cause : undefined;
   const code = cause instanceof Error && "code" in cause ? ` (${String(cause.code)})` : "";
   return error instanceof Error && error.name === "NotSent"

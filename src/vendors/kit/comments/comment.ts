@@ -51,7 +51,7 @@ export interface CommentService<Body, C = Call> extends Pick<
   find(to: string, mark: string, call: C): Promise<string | undefined>;
   reviews?: ReviewService<Body, C>;
   /** Files that its texts name. */
-  files?: Omit<FileService, "access">;
+  files?: Omit<FileService, "authorize">;
   /** Shows that an answer is being written. Resolves to what takes it away again; undefined: nothing has to. */
   startWorking?(to: string, call: C): Promise<((call: C) => Promise<unknown>) | undefined>;
 }
@@ -77,13 +77,13 @@ export function createCommentChannel<Body, C = Call>(
   }: CommentService<Body, C>,
   open: {
     (signal: AbortSignal, to: string, readEvent?: OutgoingMessage["readEvent"]): Promise<C>;
-    openReads?: ChannelDriver["openReads"];
+    authorize?: ChannelDriver["authorize"];
   },
 ): ChannelDriver {
   return {
     ...service,
-    openReads: open.openReads,
-    openFile: files && open.openReads && createOpenFile({ ...files, access: open.openReads }),
+    authorize: open.authorize,
+    openFile: files && open.authorize && createOpenFile({ ...files, authorize: open.authorize }),
     needsAllow: true,
     canUpdate: edit !== undefined,
     async send(message, signal) {
