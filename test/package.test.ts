@@ -416,11 +416,29 @@ async function installPackage(): Promise<string[]> {
   return files.map((file: { path: string }) => file.path);
 }
 
-/** Puts copies beside the package, since a link would lead to all libraries of the checkout. */
+/**
+ * As pnpm does it: copies are in a store, each beside links to those that it needs, and the package has links to them. A link into the
+ * checkout would lead to all of its libraries. Every other test has the flat folder that npm makes.
+ */
 function linkDependencies(): void {
-  for (const place of listDependencies()) {
-    cpSync(path.join(root, place), path.join(installed, place), { recursive: true });
+  const places = listDependencies();
+  const inStore = (place: string): string => path.join(home, "store", place.replaceAll("/", "+"), place);
+  for (const place of places) {
+    cpSync(path.join(root, place), inStore(place), { recursive: true });
+    link(inStore(place), path.join(installed, place));
+    const { dependencies = {}, optionalDependencies = {} } = JSON.parse(
+      readFileSync(path.join(root, place, "package.json"), "utf8"),
+    );
+    for (const name of Object.keys({ ...dependencies, ...optionalDependencies })) {
+      const needed = `node_modules/${name}`;
+      if (places.includes(needed)) link(inStore(needed), path.join(home, "store", place.replaceAll("/", "+"), needed));
+    }
   }
+}
+
+function link(target: string, from: string): void {
+  mkdirSync(path.dirname(from), { recursive: true });
+  symlinkSync(target, from);
 }
 
 /** The folders of the packages that npm installs with this one, from that of the checkout. */

@@ -42,9 +42,10 @@ async function runDemo(json: boolean, terminal: CliIo): Promise<void> {
   const team = await openTeam();
   const project = writeProject(mkdtempSync(path.join(tmpdir(), "hookline-demo-")), team.url);
   const demo = createDemo(project, io);
-  let service = await startService(project, io);
-  io.stopSignal().addEventListener("abort", () => void service.process.end("SIGTERM"));
+  let service: DemoService | undefined;
+  io.stopSignal().addEventListener("abort", () => void service?.process.end("SIGTERM"));
   try {
+    service = await startService(project, io);
     demo.say(`Hookline listens on ${service.process.url}. Its configuration and state are in ${project.folder}.`);
     demo.say("The agent is the built-in echo, and the team's chat is an endpoint of this process.");
     await demo.show(
@@ -59,7 +60,7 @@ async function runDemo(json: boolean, terminal: CliIo): Promise<void> {
     const { length } = team.received;
     if (length < BURST) throw new Error(`The team received ${length} messages.`);
   } finally {
-    await service.process.end("SIGTERM");
+    await service?.process.end("SIGTERM");
     team.close();
   }
   leaveProject(project);

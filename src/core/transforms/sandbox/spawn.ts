@@ -1,5 +1,5 @@
 import { type ChildProcess, type ChildProcessWithoutNullStreams, execFile, spawn } from "node:child_process";
-import { chmodSync, mkdirSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import path from "node:path";
@@ -77,9 +77,13 @@ function isPiped(child: ChildProcess): child is ChildProcessWithoutNullStreams {
 export const ISOLATED_VM = createRequire(import.meta.url).resolve("isolated-vm");
 
 function nativePackages(): string[] {
-  const loader = createRequire(ISOLATED_VM).resolve("node-gyp-build");
+  const { resolve } = createRequire(ISOLATED_VM);
+  const loader = path.dirname(resolve("node-gyp-build"));
+  // pnpm: a child finds the loader by a link beside the native module.
+  const places = resolve.paths("node-gyp-build") ?? [];
+  const links = places.map((folder) => path.join(folder, "node-gyp-build")).filter((link) => existsSync(link));
   // The loader looks for the last one to find out which C library there is.
-  return [path.dirname(ISOLATED_VM), path.dirname(loader), "/etc/alpine-release"];
+  return [path.dirname(ISOLATED_VM), loader, ...links.slice(0, 1), "/etc/alpine-release"];
 }
 
 /** One of the words of a child that does not run as root. */
