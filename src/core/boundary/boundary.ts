@@ -192,12 +192,18 @@ const OTHER = "~";
 const LIKE_OPEN = "\u0001";
 const LIKE_CLOSE = "\u0002";
 
-const HOMOGLYPHS: ReadonlyMap<string, string> = new Map(
-  Object.entries(CONFUSABLES).flatMap(([ascii, characters]) => {
-    const folded = ascii.replaceAll("<", LIKE_OPEN).replaceAll(">", LIKE_CLOSE);
-    return Array.from(characters, (one) => [one, folded] as const);
-  }),
-);
+/** By character. Its creation takes milliseconds, and many starts need it never. */
+let homoglyphs: ReadonlyMap<string, string> | undefined;
+
+function findHomoglyph(char: string): string | undefined {
+  homoglyphs ??= new Map(
+    Object.entries(CONFUSABLES).flatMap(([ascii, characters]) => {
+      const folded = ascii.replaceAll("<", LIKE_OPEN).replaceAll(">", LIKE_CLOSE);
+      return Array.from(characters, (one) => [one, folded] as const);
+    }),
+  );
+  return homoglyphs.get(char);
+}
 
 /** Marks, control and format characters (zero-width, bidi), white space, and the blank Braille pattern. */
 const INVISIBLE = /[\p{M}\p{C}\p{Z}\p{Default_Ignorable_Code_Point}\s\u2800]/u;
@@ -222,7 +228,7 @@ function createPage(first: number): string[] {
   return Array.from({ length: 256 }, (_, offset) => {
     const char = String.fromCodePoint(first + offset);
     const parts = char.normalize("NFKD");
-    const folded = HOMOGLYPHS.get(char) ?? (parts === char ? foldPart(char) : Array.from(parts, foldPart).join(""));
+    const folded = findHomoglyph(char) ?? (parts === char ? foldPart(char) : Array.from(parts, foldPart).join(""));
     return folded.length > MAX_FOLD_LENGTH ? OTHER : folded;
   });
 }
@@ -232,7 +238,7 @@ function foldPart(part: string): string {
   const code = part.codePointAt(0) ?? 0;
   if (code < 0x80) return part.toLowerCase();
   const boxed = BOXED_ALPHABETS.find((start) => code >= start && code < start + 26);
-  return HOMOGLYPHS.get(part) ?? (boxed === undefined ? OTHER : String.fromCharCode(0x61 + code - boxed));
+  return findHomoglyph(part) ?? (boxed === undefined ? OTHER : String.fromCharCode(0x61 + code - boxed));
 }
 
 // The patterns below match the skeleton of a text. Every repetition is bounded, so that a search stays linear on hostile text.

@@ -8,13 +8,13 @@ export function toVisible(text: string): string {
   if (PLAIN.test(text)) return text;
   // The parts at odd places are what the expression has found.
   return text
-    .split(EMOJI)
+    .split((emoji ??= /(\p{RGI_Emoji})/v))
     .map((part, at) => (at % 2 === 1 ? part : markHidden(part)))
     .join("");
 }
 
-/** The sequences that services draw as one picture: some hold joiners that are hidden elsewhere. */
-const EMOJI = /(\p{RGI_Emoji})/v;
+/** The sequences that services draw as one picture: some hold joiners that are hidden elsewhere. Its creation takes milliseconds. */
+let emoji: RegExp | undefined;
 
 function markHidden(text: string): string {
   const marked = text.replaceAll(HIDDEN, (found) => Array.from(found, toNumber).join(""));
@@ -30,14 +30,17 @@ const PLAIN = /^[\n\t\x20-\x7e]*$/;
 const HIDDEN =
   /[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800](?<![\n\t])|(?! )\p{Zs}|(?<=^|[\0-\x7f])\p{M}+/gu;
 
-const TABLE: ReadonlySet<string> = new Set(
-  [...Object.values(CONFUSABLES), OTHER_CONFUSABLES].flatMap((chars) => Array.from(chars)),
-);
+let table: ReadonlySet<string> | undefined;
+
+function createTable(): ReadonlySet<string> {
+  return new Set([...Object.values(CONFUSABLES), OTHER_CONFUSABLES].flatMap((chars) => Array.from(chars)));
+}
 
 /** Digits of other scripts are numbers to a program, and look like other digits. */
 function isConfusable(char: string): boolean {
   if (char <= "\x7f") return false;
-  return TABLE.has(char) || /\p{Nd}/u.test(char) || /^[\x20-\x7e]+$/.test(char.normalize("NFKD"));
+  table ??= createTable();
+  return table.has(char) || /\p{Nd}/u.test(char) || /^[\x20-\x7e]+$/.test(char.normalize("NFKD"));
 }
 
 function toNumber(char: string): string {
