@@ -7,7 +7,7 @@ import type { Journal } from "../../core/journal/journal.ts";
 import { bytes } from "../../core/journal/columns.ts";
 import { acceptEvent, findReplay } from "./accept.ts";
 import { claimRuns, claimSuspect, nextDueAt, nextSuspectAt } from "./claim.ts";
-import { type Database, openMigrated, toUnavailable } from "./database.ts";
+import { type Database, openMigrated, type Schema, toUnavailable } from "./database.ts";
 import { LOCK_FILE, makeFolder, ownFolder, toConfigError } from "./folder.ts";
 import { reportLog } from "./log-check.ts";
 import { claimDeliveries, finishDelivery } from "./deliveries.ts";
@@ -106,12 +106,18 @@ function requireContent(file: string): void {
   throw new ConfigError([{ message, file, key: "store.path" }]);
 }
 
+/** A file that nobody reads before it is on disk needs no journal of its own. */
+const CREATION: Schema = { ...JOURNAL_SCHEMA, pragmas: "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF" };
+
 /** Under another name until it is whole. */
 function createJournalFile(file: string): void {
   if (existsSync(file)) return;
   const fresh = `${file}-new`;
   for (const each of [fresh, `${fresh}-wal`, `${fresh}-shm`]) rmSync(each, { force: true });
-  openMigrated(fresh, JOURNAL_SCHEMA).close();
+  const database = openMigrated(fresh, CREATION);
+  database.exec("PRAGMA journal_mode = WAL");
+  database.close();
+  sync(fresh);
   renameSync(fresh, file);
   sync(path.dirname(file));
 }
