@@ -1,8 +1,8 @@
-/** An MCP server for tests: over HTTP in this process, or as a program over stdio, which appends a line to a file for each call. */
+/** An MCP server for tests over HTTP, in this process. `mcp-program.mjs` is the same over stdio. */
 import { createMcpHandler, McpServer } from "@modelcontextprotocol/server";
-import { serveStdio } from "@modelcontextprotocol/server/stdio";
 import { appendFileSync } from "node:fs";
 import { createServer } from "node:http";
+import path from "node:path";
 import { buffer } from "node:stream/consumers";
 import { z } from "zod";
 
@@ -90,12 +90,7 @@ export async function startMcpServer(
 
 /** The command of the server over stdio. `record`: the file with a line for each call: its name and its call id. */
 export function stdioCommand(record: string): string[] {
-  return [process.execPath, process.env.HOOKLINE_TEST_MCP_SERVER ?? import.meta.filename, record];
-}
-
-const [, program, record = ""] = process.argv;
-if (program === import.meta.filename) {
-  serveStdio(() => createTools("Says hello.", (name, meta) => appendCall(record, name, meta)));
+  return [process.execPath, path.join(import.meta.dirname, "mcp-program.mjs"), record];
 }
 
 function appendCall(file: string, name: string, meta: unknown): void {

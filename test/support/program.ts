@@ -20,13 +20,11 @@ export const PROGRAM = process.env.HOOKLINE_TEST_PROGRAM ?? path.join(ROOT, "src
 /** Its package, perhaps without declarations and the page. */
 export const PACKAGE = path.join(PROGRAM, "../../..");
 
-/** An agent and an MCP server for tests, each in one file: a start takes half the time. */
-const HELPERS = { HOOKLINE_TEST_ACP_AGENT: "acp-agent", HOOKLINE_TEST_MCP_SERVER: "mcp-server" };
-
-export const ACP_AGENT = process.env.HOOKLINE_TEST_ACP_AGENT ?? path.join(import.meta.dirname, "acp-agent.ts");
+/** An agent for tests. */
+export const ACP_AGENT = path.join(import.meta.dirname, "acp-agent.mjs");
 
 /** The inputs of the build. */
-const INPUTS = ["src", "presets", "schemas", ".ci", "test/support", "package-lock.json"];
+const INPUTS = ["src", "presets", "schemas", ".ci", "package-lock.json"];
 
 /** For vitest's `globalSetup`: a folder like the package, with a new build if anything has changed since the last one. */
 export default async function setup(): Promise<void> {
@@ -36,22 +34,16 @@ export default async function setup(): Promise<void> {
     await buildFolder();
     writeFileSync(stamp, String(startedAt));
   }
-  for (const [name, file] of Object.entries(HELPERS)) process.env[name] = path.join(FOLDER, `${file}.js`);
   process.env.HOOKLINE_TEST_PROGRAM = path.join(FOLDER, "dist/cli/webhooks.js");
 }
 
 async function buildFolder(): Promise<void> {
   // Only here: workers import this file too.
-  const [{ build }, { bundleProgram }] = await Promise.all([import("esbuild"), import("../../.ci/bundle.ts")]);
+  const { bundleProgram } = await import("../../.ci/bundle.ts");
   rmSync(FOLDER, { recursive: true, force: true });
   mkdirSync(FOLDER, { recursive: true });
   for (const name of ["package.json", "node_modules", "presets", "schemas", "transforms"]) {
     symlinkSync(path.join(ROOT, name), path.join(FOLDER, name));
-  }
-  for (const file of Object.values(HELPERS)) {
-    const entry = path.join(import.meta.dirname, `${file}.ts`);
-    const outfile = path.join(FOLDER, `${file}.js`);
-    await build({ entryPoints: [entry], outfile, bundle: true, platform: "node", format: "esm" });
   }
   if (isBuilt()) return cpSync(path.join(ROOT, "dist"), path.join(FOLDER, "dist"), { recursive: true });
   // Last: some seconds after it the process of esbuild ends, with any other build.

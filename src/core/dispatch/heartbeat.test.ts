@@ -49,7 +49,7 @@ test("several requests lead to one heartbeat, those during it to one more", asyn
 
 test("the first request is met at once, those within the join window after it by one heartbeat at its end", async () => {
   const { agent, turns } = counting("HEARTBEAT_OK");
-  const heartbeat = { times: { every: "1h" }, joinMs: 8000, ack: "HEARTBEAT_OK" };
+  const heartbeat = { times: { every: "1h" }, joinMs: 4000, ack: "HEARTBEAT_OK" };
   service = await startDispatch({ agent, settings: { heartbeat } });
   await service.accept({ kind: "wake", text: "a" });
   await pendingEvents(0);
