@@ -257,6 +257,6 @@ test("any order of pages, messages and gaps shows nothing twice, and in the end 
       for (const { id, status, refusal } of world.feed.list())
         expect(status).toBe(refusal ? "refused" : states.get(id));
     }),
-    { numRuns: 200 },
+    { numRuns: 100 },
   );
 });

@@ -155,7 +155,7 @@ describe("splitText with any text", () => {
           expect(part.trim()).not.toBe("");
         }
       }),
-      { numRuns: 400 },
+      { numRuns: 200 },
     );
   });
 
@@ -166,7 +166,7 @@ describe("splitText with any text", () => {
         const parts = splitText(whole, { limit, measure });
         expect(inked(parts.join(""))).toBe(inked(whole));
       }),
-      { numRuns: 400 },
+      { numRuns: 200 },
     );
   });
 
@@ -183,7 +183,7 @@ describe("splitText with any text", () => {
         expect(parts.flatMap(wordsOf)).toEqual(wordsOf(whole));
         for (const part of parts) expect(part.split(/^```$/m).length % 2).toBe(1);
       }),
-      { numRuns: 400 },
+      { numRuns: 200 },
     );
   });
 
