@@ -134,7 +134,8 @@ function createDemo(project: DemoProject, io: CliIo) {
       const restartedAt = performance.now();
       const again = await startService(project, io, Number(new URL(service.process.url).port));
       field("restart", `on the same folder, listening after ${Math.round(performance.now() - restartedAt)} ms`);
-      const events = await Promise.all(answers.map(({ eventId }) => settle(again, eventId)));
+      const events: EventTimeline[] = [];
+      for (const { eventId } of answers) events.push(await settle(again, eventId));
       const runs = events.flatMap((event) => event.runs).filter(({ state }) => state === "done");
       const sent = events.flatMap((event) => event.deliveries).filter(({ state }) => state === "sent");
       const repeated = runs.filter(({ attempts }) => attempts > 1).length;
