@@ -326,10 +326,7 @@ const FLOODS: Record<string, string> = {
 const ROOT = path.join(import.meta.dirname, "../../..");
 
 test("source files, documentation and pages of packages are unchanged", () => {
-  const files = globSync(
-    "node_modules/{pino,undici,yaml,ajv}/**/*.{ts,js,md,html,sh,json}",
-    { cwd: ROOT },
-  )
+  const files = globSync("node_modules/{pino,undici,yaml,ajv}/**/*.{ts,js,md,html,sh,json}", { cwd: ROOT })
     .map((file) => path.join(ROOT, file))
     .filter((file) => statSync(file).isFile());
   let lines = 0;
