@@ -164,7 +164,7 @@ async function run(list: Wanted[], hook = "files", more: object = {}) {
   return readRun(body.eventId);
 }
 
-/** What the model of an event's turn was given. */
+/** The prompt and the pictures that the model of an event's turn was given. */
 async function readRun(eventId: string) {
   const event = await service.settled(eventId);
   const [{ id }] = event.runs;

@@ -20,7 +20,7 @@ import { startSlack } from "../support/vendors/slack.ts";
 
 const REPLY = "The disk of db-7 is full.";
 
-/** What posts a message. Telegram is last: it recognizes no repeat, so that another kill would be a third message. */
+/** The requests that post a message. Telegram is last: it recognizes no repeat, so that another kill would be a third message. */
 const POSTS = {
   slack: /chat\.postMessage$/,
   discord: /\/messages$/,

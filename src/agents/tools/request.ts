@@ -15,7 +15,7 @@ interface RequestForm extends Partial<Record<(typeof METHODS)[number], string>> 
   fillBody?(args: Args): Args;
 }
 
-/** What is the same for all requests of one service. */
+/** The same for all requests of one service. */
 interface Server {
   /** A URL without a query. */
   baseUrl: string;

@@ -17,7 +17,7 @@ interface DiffFile {
   patch: string;
 }
 
-/** What a review says about the commit as a whole. */
+/** The verdict of a review on the commit as a whole. */
 export type ReviewVerdict = "comment" | "request-changes" | "approve";
 
 /** A review of a commit. Each of its comments is on lines of the diff. */

@@ -21,7 +21,7 @@ describe("googlechat", () => {
       to: chat.space,
       unknown: "spaces/UNKNOWN",
       malformed: ["", " ", "spaces/", "spaces/a b", "AAAA", "spaces/A/../B", "spaces/A/threads/", "#general"],
-      // What people see.
+      // People see no gaps.
       received: async () => chat.messages().map((text) => text.replaceAll("<\u200B", "<")),
       faults: {
         rateLimited: refusal(429, "RESOURCE_EXHAUSTED", { "retry-after": "7" }),
