@@ -360,6 +360,7 @@ const USES = {
   open: { from: ["member", "anyone"] },
   setup: { workspace: { setup: ["/bin/sh", "-c", "echo broken >&2; touch built; exit 3"] } },
   tries: { workspace: { tries: 1 }, deliver: true, channel: "source" },
+  orders: { workspace: { tries: 6 } },
 };
 
 describe("what a mapping allows", () => {
@@ -450,7 +451,33 @@ describe("what a mapping allows", () => {
     await post("tries", comment(number, "run: echo Go on"));
     expect((await fail("four")).runs[0]).toMatchObject({ sessionKey: made.runs[0].sessionKey, state: "done" });
   });
+
+  test("checks of three commits in any order: one turn, about the newest, and no other counts", async () => {
+    const made = await post("orders", issue("run: echo 2 > src/a.ts; echo Ordered", 26));
+    const { branch } = made.runs[0].steps.at(-1).arguments;
+    for (const order of ORDERS) {
+      const commits = [0, 1, 2].map((at) => forge.commit({ "README.md": `${order.join()} ${at}\n` }, { branch }));
+      const accepted: (string | undefined)[] = [];
+      for (const at of order) accepted.push(await accept("orders", check(branch, commits[at]!)));
+      const events: Json[] = await Promise.all(accepted.map((id) => service.settled(id!)));
+      expect(
+        events.map(({ runs: [{ sessionKey, state, reply, warnings }] }) => ({ sessionKey, state, reply, warnings })),
+        order.join(),
+      ).toMatchObject(
+        order.map((at) => ({
+          sessionKey: made.runs[0].sessionKey,
+          state: "done",
+          ...(at === 2 ? { reply: "Nothing" } : { warnings: ["Skipped: about an older commit."] }),
+        })),
+      );
+    }
+  });
 });
+
+/** All orders of three. */
+const ORDERS = [0, 1, 2].flatMap((first) =>
+  [1, 2].map((step) => [first, (first + step) % 3, (first + 2 * step) % 3] as const),
+);
 
 /** The same event in a public repository, by somebody who is no member. */
 function byStranger({ payload, headers }: Posted): Posted {

@@ -10,6 +10,7 @@ import { fingerprintOf, idempotencyScope, toEvent, toRefusedEvent, toSignatureKe
 import type { AcceptResult, EventRecord, Journal, NewEvent } from "./journal/journal.ts";
 import { isStateRefusal, toStateError } from "./journal/state-refusal.ts";
 import { isBuiltInHook } from "./mapping/mapping-index.ts";
+import type { EarlierTurn } from "./mapping/item/join-change.ts";
 import type { IsOwn } from "./mapping/match.ts";
 import { resolveRequest, type ResolveOptions } from "./mapping/resolve-request.ts";
 import { createSentMessages } from "./mapping/item/sent-messages.ts";
@@ -28,6 +29,7 @@ import {
   type Resolution,
   type HookAction,
   isSender,
+  NO_MODEL,
 } from "./types.ts";
 import { createBacklogGuard } from "./ingress/overload.ts";
 
@@ -247,7 +249,12 @@ export function createReceiver(parts: ReceiverParts): Receiver {
       find: journal.findChange,
       listWoken: async (sessionKey) => {
         const runs = await journal.listRuns({ sessionKey, limit: MAX_WOKEN });
-        return runs.flatMap(({ action }) => action?.woken ?? []);
+        return runs.flatMap(({ action, state, model }): EarlierTurn[] => {
+          if (!action?.woken) return [];
+          const isAhead = state === "ready" || state === "queued";
+          const isSkipped = action.woken.by === "check" && state === "done" && model === NO_MODEL;
+          return isSkipped ? [] : [{ ...action.woken, isAhead }];
+        });
       },
       findMapping: (id) => mappings.find(({ source }) => source.id === id),
     };

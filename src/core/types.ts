@@ -235,6 +235,9 @@ export interface AgentAction extends ActionBase, ReplyTarget, StoredSettings {
   coalesce?: { key: string; windowMs: number };
 }
 
+/** In place of the model of a turn that nobody was asked in. */
+export const NO_MODEL = "none";
+
 /** check: a check of the change has failed · person: a comment or a review · end: the checks have had all their turns. */
 export interface Woken {
   by: "check" | "person" | "end";

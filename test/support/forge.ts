@@ -3,7 +3,7 @@
  * checked by the vendors' descriptions.
  */
 import { execFileSync, spawn } from "node:child_process";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -113,14 +113,12 @@ export async function startForge(kind: ForgeKind = "github", { takesDrafts = tru
   for (const project of projects) {
     const folder = path.join(root, `${project}.git`);
     mkdirSync(folder, { recursive: true });
-    run(folder, "init", "--quiet", "--bare", "--initial-branch=main");
-    run(folder, "config", "http.receivepack", "true");
-    run(folder, "config", "uploadpack.allowAnySHA1InWant", "true");
+    run(folder, ["init", "--quiet", "--bare", "--template=", "--initial-branch=main"]);
   }
   const server = createServer((request, response) => void answer(request, response));
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const gitIn = (repository: string, ...args: string[]): string => run(path.join(root, `${repository}.git`), ...args);
+  const gitIn = (repository: string, ...args: string[]): string => run(path.join(root, `${repository}.git`), args);
   const forge: Forge = {
     url,
     git: (...args) => gitIn("acme/app", ...args),
@@ -141,13 +139,16 @@ export async function startForge(kind: ForgeKind = "github", { takesDrafts = tru
   };
   return forge;
 
+  /** Each branch is a file: nothing packs them here. */
   function branches(repository = "acme/app"): Record<string, string> {
-    const lines = gitIn(repository, "for-each-ref", "--format=%(refname:short) %(objectname)", "refs/heads");
+    const folder = path.join(root, `${repository}.git/refs/heads`);
+    const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter(
+      (entry) => entry.isFile() && !entry.name.endsWith(".lock"),
+    );
     return Object.fromEntries(
-      lines
-        .split("\n")
-        .filter(Boolean)
-        .map((line) => line.split(" ") as [string, string]),
+      files
+        .map(({ parentPath, name }) => path.join(parentPath, name))
+        .map((file) => [path.relative(folder, file), readFileSync(file, "utf8").trim()]),
     );
   }
 
@@ -159,23 +160,19 @@ export async function startForge(kind: ForgeKind = "github", { takesDrafts = tru
       repository = "acme/app",
     }: { branch?: string; from?: string; repository?: string } = {},
   ): string {
-    const bare = path.join(root, `${repository}.git`);
-    const folder = mkdtempSync(path.join(root, "work-"));
     const parent = branches(repository)[from];
-    if (parent === undefined) run(folder, "init", "--quiet", `--initial-branch=${branch}`);
-    else run(root, "clone", "--quiet", "--branch", from, bare, folder);
-    for (const [name, text] of Object.entries(files)) {
-      const file = path.join(folder, name);
-      mkdirSync(path.dirname(file), { recursive: true });
-      if (text === null) rmSync(file);
-      else writeFileSync(file, text);
-    }
-    run(folder, "add", "--all", "--force");
-    run(folder, "commit", "--quiet", "--message", "A change");
-    run(folder, "push", "--quiet", bare, `HEAD:refs/heads/${branch}`);
-    const id = run(folder, "rev-parse", "HEAD");
-    rmSync(folder, { recursive: true });
-    return id;
+    const toData = (text: string): string => `data ${Buffer.byteLength(text)}\n${text}\n`;
+    const lines = Object.entries(files).map(([name, text]) =>
+      text === null ? `D ${name}\n` : `M 100644 inline ${name}\n${toData(text)}`,
+    );
+    const input = [
+      `commit refs/heads/${branch}\nmark :1\ncommitter Ann <ann@acme.test> now\n${toData("A change")}`,
+      parent === undefined ? "" : `from ${parent}\n`,
+      ...lines,
+      "\nget-mark :1\n",
+    ];
+    const args = ["fast-import", "--quiet", "--force", "--date-format=now"];
+    return run(path.join(root, `${repository}.git`), args, input.join(""));
   }
 
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -315,9 +312,7 @@ export async function startForge(kind: ForgeKind = "github", { takesDrafts = tru
         PATH: process.env["PATH"],
         GIT_PROJECT_ROOT: root,
         GIT_HTTP_EXPORT_ALL: "1",
-        GIT_CONFIG_COUNT: "1",
-        GIT_CONFIG_KEY_0: "safe.directory",
-        GIT_CONFIG_VALUE_0: "*",
+        ...SETTINGS,
         REMOTE_USER: "agent",
         REMOTE_ADDR: "127.0.0.1",
         REQUEST_METHOD: request.method,
@@ -350,6 +345,21 @@ function send(response: ServerResponse, status: number, value: unknown): void {
   response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(value));
 }
 
+const SETTINGS = {
+  GIT_CONFIG_COUNT: "4",
+  ...Object.fromEntries(
+    [
+      ["safe.directory", "*"],
+      ["http.receivepack", "true"],
+      ["uploadpack.allowAnySHA1InWant", "true"],
+      ["receive.autogc", "false"],
+    ].flatMap(([key, value], at) => [
+      [`GIT_CONFIG_KEY_${at}`, key],
+      [`GIT_CONFIG_VALUE_${at}`, value],
+    ]),
+  ),
+};
+
 const OWN_GIT = {
   PATH: process.env["PATH"],
   HOME: "/nonexistent",
@@ -360,11 +370,6 @@ const OWN_GIT = {
   GIT_COMMITTER_EMAIL: "ann@acme.test",
 };
 
-function run(folder: string, ...args: string[]): string {
-  return execFileSync("git", args, {
-    cwd: folder,
-    env: OWN_GIT,
-    encoding: "utf8",
-    stdio: ["ignore", "pipe", "pipe"],
-  }).trim();
+function run(folder: string, args: string[], input = ""): string {
+  return execFileSync("git", args, { cwd: folder, env: OWN_GIT, encoding: "utf8", input, stdio: "pipe" }).trim();
 }

@@ -1,6 +1,6 @@
 /** Trees as a program can leave them, and what becomes of each. The repository is real, and nothing runs in a sandbox here. */
 import { execFileSync } from "node:child_process";
-import { copyFileSync, cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -28,8 +28,9 @@ beforeAll(async () => {
   run("add", "--all", env);
   run("commit", "--quiet", "--message", "first", env);
   base = run("rev-parse", "HEAD", env);
-  const first = { repository: bare, tree: path.join(root, "checked-out"), index: path.join(root, "index"), signal };
-  mkdirSync(first.tree);
+  const first = { repository: bare, tree: path.join(root, "checked-out"), own: path.join(root, "own"), signal };
+  for (const folder of [first.tree, first.own]) mkdirSync(folder);
+  writeFileSync(path.join(first.own, "HEAD"), `${base}\n`);
   await git(["read-tree", base], first);
   await git(["checkout-index", "--all", "--force", "--index"], first);
 });
@@ -62,16 +63,16 @@ async function change(
   { reply = "Fix it", secrets = {} }: { reply?: string; secrets?: Record<string, string> } = {},
 ): Promise<FoundChange> {
   const home = path.join(root, `home-${(count += 1)}`);
-  const [folder, index] = [path.join(home, "work"), path.join(home, "index")];
+  const [folder, own] = [path.join(home, "work"), path.join(home, "own")];
   cpSync(path.join(root, "checked-out"), folder, { recursive: true, verbatimSymlinks: true, preserveTimestamps: true });
-  copyFileSync(path.join(root, "index"), index);
+  cpSync(path.join(root, "own"), own, { recursive: true });
   const mirror = { folder: path.join(root, "mirror.git"), repository: "acme/app" } as OpenedTree["mirror"];
   mkdirSync(path.join(folder, ".git"));
   act(folder);
   const state = { commit: base, base: "main", branch: "agent/1f0a2b3c", account: "github", repository: "acme/app" };
   const asked = { account: "github", repository: "acme/app", canOffer: true, record: async () => {}, ...workspace };
   return findChange(
-    { state, mirror, folder, index, isNew: true, words: [] },
+    { state, mirror, folder, own, isNew: true, words: [] },
     { workspace: asked, reply, secrets: new Map(Object.entries(secrets)), signal },
   );
 }
@@ -164,6 +165,11 @@ test.each<[string, (folder: string) => void, RegExp]>([
   ["a name that is no UTF-8", sh("printf x > \"$(printf 'a\\377')\""), /is not UTF-8/],
   ["a backslash in a name", write("a\\b"), /characters that cannot be seen/],
   ["a name for Git's folder on other systems", write("src/GIT~1/config"), /no name of a file in a repository/],
+  ["a name for Git's folder with a stream", write(".git::$INDEX_ALLOCATION/config"), /git does not take one of its names/],
+  ["a name for Git's folder with a character that HFS leaves out", write(".g\u200Cit/config"), /cannot be seen/],
+  ["a submodule's list as a link", link("src/a.ts", ".gitmodules"), /git does not take one of its names/],
+  ["a link through a folder to the outside", link("src/../../outside", "out"), /leads out/],
+  ["a secret in a name", write("sk-0123456789abc"), /holds the value of env\.KEY/],
   [
     "101 files",
     (folder) => Array.from({ length: 101 }, (_, at) => write(`many/${at}`)(folder)),

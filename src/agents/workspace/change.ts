@@ -1,5 +1,7 @@
 import { lstatSync, readFileSync, readlinkSync, copyFileSync, rmSync, type Stats, writeFileSync } from "node:fs";
+import { createHash } from "node:crypto";
 import path from "node:path";
+import { deflateSync } from "node:zlib";
 import type { OfferedChange, TurnWorkspace } from "../../core/ports/agent.ts";
 import { DriverError } from "../../core/errors.ts";
 import { createFolder, orElse } from "../../core/shared/system/files.ts";
@@ -42,8 +44,7 @@ export async function findChange(tree: OpenedTree, options: ChangeOptions): Prom
   const { workspace, signal } = options;
   const warnings: string[] = [];
   try {
-    const work: GitOptions = { repository: tree.mirror.folder, tree: tree.folder, index: tree.index, signal };
-    const { changed, added, nested } = await listFiles(work);
+    const { changed, added, nested } = await listFiles(tree, signal);
     if (nested.length > 0)
       warnings.push(
         `Repositories within the tree are left out of the change: ${nested.slice(0, 5).map(toShown).join(", ")}.`,
@@ -62,28 +63,37 @@ export async function findChange(tree: OpenedTree, options: ChangeOptions): Prom
   }
 }
 
-async function listFiles(work: GitOptions): Promise<{ changed: string[]; added: string[]; nested: string[] }> {
-  await git(["update-index", "-q", "--really-refresh", "--ignore-submodules"], work).catch((error: unknown) => {
-    // Exit code 1: something differs.
-    if (!(error instanceof GitFailed)) throw error;
-  });
-  const differing = await git(["diff-files", "--ignore-submodules=all", "--raw", "-z", "--no-renames"], work);
-  const others = await git(["ls-files", "--others", "--exclude-standard", "-z"], work);
-  const changed = toNames(differing).filter((_, index) => index % 2 === 1);
-  const found = toNames(others).filter((name) => name !== ".git" && !name.startsWith(".git/"));
+/** Nothing of a submodule counts. Files that are the same again, as after a build, are noted in the index. */
+const STATUS = ["status", "--porcelain=v2", "-z", "--untracked-files=all", "--ignore-submodules=all", "--no-renames"];
+
+async function listFiles(
+  { mirror, folder, own }: OpenedTree,
+  signal: AbortSignal,
+): Promise<{ changed: string[]; added: string[]; nested: string[] }> {
+  const variables = { GIT_OPTIONAL_LOCKS: "1" };
+  const listed = await git(STATUS, { repository: mirror.folder, tree: folder, own, variables, signal });
+  const changed: string[] = [];
+  const others: string[] = [];
+  for (const entry of splitList(listed)) {
+    // `? name`, or `1 XY` with six more fields and the name: Y is how the file differs from the index.
+    const [start = "", isOther, sign] = /^(?:(\?) |1 .(.) (?:\S+ ){6})/.exec(entry.toString("latin1")) ?? [];
+    const name = entry.subarray(start.length);
+    if (isOther) others.push(toName(name));
+    else if (sign !== ".") changed.push(toName(name));
+  }
   return {
     changed,
-    added: found.filter((name) => !name.endsWith("/")),
-    nested: found.filter((name) => name.endsWith("/")),
+    added: others.filter((name) => !name.endsWith("/")),
+    nested: others.filter((name) => name.endsWith("/")),
   };
 }
 
-function toNames(list: Buffer): string[] {
-  const names: string[] = [];
+function splitList(list: Buffer): Buffer[] {
+  const parts: Buffer[] = [];
   for (let from = 0, to = list.indexOf(0); to !== -1; from = to + 1, to = list.indexOf(0, from)) {
-    names.push(toName(list.subarray(from, to)));
+    parts.push(list.subarray(from, to));
   }
-  return names;
+  return parts;
 }
 
 function toName(bytes: Buffer): string {
@@ -160,30 +170,29 @@ function requireLink(name: string, target: string): string {
 
 async function makeCommit(
   files: ReadFile[],
-  { mirror, folder, index, state }: OpenedTree,
+  { mirror, folder, own, state }: OpenedTree,
   { workspace, reply, signal }: ChangeOptions,
 ): Promise<OfferedChange | undefined> {
-  const own = path.join(path.dirname(folder), "change");
-  rmSync(own, { recursive: true, force: true });
-  const objects = path.join(own, "objects");
-  for (const part of ["objects/info", "objects/pack", "files"]) createFolder(path.join(own, part), 0o700);
-  const changed = path.join(own, "index");
-  copyFileSync(index, changed);
-  const at: GitOptions = { repository: mirror.folder, index: changed, objects, signal };
-  const kept = files.filter(({ entry }) => entry);
-  const blobs = await writeBlobs(kept, path.join(own, "files"), at);
-  const lines = [
-    ...files.filter(({ entry }) => !entry).map(({ name }) => `0 ${"0".repeat(state.commit.length)}\t${name}\0`),
-    ...kept.map(({ name, entry }, number) => `${entry?.mode} ${blobs[number]}\t${name}\0`),
-  ];
+  const changes = path.join(path.dirname(folder), "change");
+  rmSync(changes, { recursive: true, force: true });
+  const [objects, index] = [path.join(changes, "objects"), path.join(changes, "index")];
+  for (const part of ["info", "pack"]) createFolder(path.join(objects, part), 0o700);
+  copyFileSync(path.join(own, "index"), index);
+  const at: GitOptions = { repository: mirror.folder, index, objects, signal };
+  const parent = state.commit;
+  const removed = files.filter(({ entry }) => !entry).map(({ name }) => `0 ${"0".repeat(parent.length)}\t${name}\0`);
+  const kept = files.flatMap(({ name, entry }) =>
+    entry ? [`${entry.mode} ${writeBlob(entry.content, objects, parent)}\t${name}\0`] : [],
+  );
   const update = ["update-index", "--add", "--remove", "--replace", "-z", "--index-info"];
-  await git(update, { ...at, input: lines.join("") }).catch((error: unknown) => {
+  await git(update, { ...at, input: [...removed, ...kept].join("") }).catch((error: unknown) => {
     if (error instanceof GitFailed) throw new NotOffered("git does not take one of its names");
     throw error;
   });
   const tree = await gitLine(["write-tree"], at);
-  const parent = state.commit;
-  if (tree === (await gitLine(["rev-parse", `${parent}^{tree}`], at))) return undefined;
+  const { patch, listed } = readDiff(await git([...DIFF, parent, tree], at));
+  if (listed.length === 0) return undefined;
+  if (patch.length > MAX_BYTES) throw new NotOffered("it has more than 1 MiB");
   const { branch, base, head } = state;
   if (branch === undefined) throw new NotOffered("the session has had too many pull requests");
   const title = toTitle(reply);
@@ -195,9 +204,6 @@ async function makeCommit(
     message: `${title}\n`,
   };
   const commit = await commitTree(made, at);
-  const patch = await git([...DIFF, "--binary", "--full-index", "--patch", "--unified=3", parent, commit], at);
-  if (patch.length > MAX_BYTES) throw new NotOffered("it has more than 1 MiB");
-  const listed = await listChanges(parent, commit, at);
   const isProtected = compilePaths(workspace.protect ?? PROTECTED);
   const isAllowed = workspace.paths ? compilePaths(workspace.paths) : () => true;
   const needsPerson = listed.map(({ name }) => name).filter((name) => isProtected(name) || !isAllowed(name));
@@ -237,6 +243,13 @@ const DIFF = [
   "--dst-prefix=b/",
   "--diff-algorithm=myers",
   "--no-indent-heuristic",
+  "--raw",
+  "--numstat",
+  "-z",
+  "--patch",
+  "--binary",
+  "--full-index",
+  "--unified=3",
 ];
 
 export interface CommitParts extends Pick<OfferedChange, "parent" | "tree" | "author" | "at" | "message"> {}
@@ -251,16 +264,16 @@ export function commitTree({ parent, tree, author, at, message }: CommitParts, o
   return gitLine(["commit-tree", "--no-gpg-sign", "-p", parent, tree], { ...options, variables, input: message });
 }
 
-async function writeBlobs(files: ReadFile[], folder: string, at: GitOptions): Promise<string[]> {
-  if (files.length === 0) return [];
-  // Under names of the service.
-  const copies = files.map(({ entry }, number) => {
-    const file = path.join(folder, String(number));
-    writeFileSync(file, entry?.content ?? "");
-    return file;
-  });
-  const ids = await git(["hash-object", "-w", "--no-filters", "--stdin-paths"], { ...at, input: copies.join("\n") });
-  return ids.toString("utf8").trim().split("\n");
+/** Stores a file as git does, without a process. Returns its id, which is as long as that of the commit. */
+function writeBlob(content: Buffer, objects: string, commit: string): string {
+  const blob = Buffer.concat([Buffer.from(`blob ${content.length}\0`), content]);
+  const id = createHash(commit.length === 64 ? "sha256" : "sha1")
+    .update(blob)
+    .digest("hex");
+  const folder = path.join(objects, id.slice(0, 2));
+  createFolder(folder, 0o700);
+  writeFileSync(path.join(folder, id.slice(2)), deflateSync(blob));
+  return id;
 }
 
 interface ListedFile {
@@ -269,16 +282,30 @@ interface ListedFile {
   line: string;
 }
 
-async function listChanges(parent: string, commit: string, at: GitOptions): Promise<ListedFile[]> {
-  const statuses = toNames(await git([...DIFF, "--name-status", "-z", parent, commit], at));
-  const counts = toNames(await git([...DIFF, "--numstat", "-z", parent, commit], at));
-  return counts.map((row, index) => {
-    const [added = "", removed = "", ...rest] = row.split("\t");
+/** The lists of statuses and of counts, an empty part, and the patch. */
+function readDiff(output: Buffer): { listed: ListedFile[]; patch: Buffer } {
+  let from = 0;
+  const next = (): Buffer => {
+    const part = output.subarray(from, output.indexOf(0, from));
+    from += part.length + 1;
+    return part;
+  };
+  const statuses: string[] = [];
+  while (output[from] === COLON) {
+    statuses.push(next().toString("latin1").slice(-1));
+    next();
+  }
+  const listed = statuses.map((status): ListedFile => {
+    const [added = "", removed = "", ...rest] = toName(next()).split("\t");
     const name = rest.join("\t");
     const size = added === "-" ? "binary" : `+${added} -${removed}`;
-    return { name, line: `${statuses[2 * index] ?? "M"} ${name} ${size}` };
+    return { name, line: `${status} ${name} ${size}` };
   });
+  next();
+  return { listed, patch: output.subarray(from) };
 }
+
+const COLON = 0x3a;
 
 const MAX_TEXT = 10_000;
 

@@ -10,6 +10,8 @@ export interface GitOptions {
   repository: string;
   /** The folder with the files. Its own `.git` is never used. */
   tree?: string;
+  /** The folder with the head and the index of these files. Default: those of the repository. */
+  own?: string;
   /** The index. */
   index?: string;
   /** Where new objects are written. Default: the repository. */
@@ -39,6 +41,7 @@ const SETTINGS = {
   "core.hooksPath": "/dev/null",
   "core.fsmonitor": "false",
   "core.untrackedCache": "false",
+  "core.preloadIndex": "false",
   "core.attributesFile": "/dev/null",
   "core.excludesFile": "/dev/null",
   "core.pager": "cat",
@@ -148,7 +151,8 @@ export async function gitLine(args: readonly string[], options: GitOptions): Pro
   return (await git(args, options)).toString("utf8").trim();
 }
 
-function toEnvironment({ repository, tree, index, objects, variables, authorization }: GitOptions): NodeJS.ProcessEnv {
+function toEnvironment(options: GitOptions): NodeJS.ProcessEnv {
+  const { repository, tree, own, index, objects, variables, authorization } = options;
   const settings: [string, string][] = [
     ...Object.entries(SETTINGS),
     ...(authorization === undefined
@@ -158,7 +162,8 @@ function toEnvironment({ repository, tree, index, objects, variables, authorizat
   return {
     ...pickEnvironment(OF_SERVICE),
     ...FIXED,
-    GIT_DIR: repository,
+    GIT_DIR: own ?? repository,
+    ...(own !== undefined && { GIT_COMMON_DIR: repository }),
     ...(tree !== undefined && { GIT_WORK_TREE: tree }),
     ...(index !== undefined && { GIT_INDEX_FILE: index }),
     ...(objects !== undefined && {

@@ -16,8 +16,8 @@ export interface Mirror {
   repository: string;
   /** Fetches a branch, a full ref or a commit. Resolves to the commit's id. `from`: a fork. */
   fetch(wanted: string, from?: string): Promise<string>;
-  /** The head of a branch at the server; undefined: there is none. */
-  findHead(branch: string, from?: string): Promise<string | undefined>;
+  /** Fetches branches in one request. Gives their heads by name. A name that ends with `*` is that of each branch which begins so. */
+  fetchBranches(names: readonly string[], from?: string): Promise<Map<string, string>>;
   /** The name of the default branch. */
   findDefaultBranch(): Promise<string>;
   has(commit: string): Promise<boolean>;
@@ -40,6 +40,7 @@ export function toMirrors(state: string): string {
 /** Fetches into one mirror come one after the other. */
 const lines = createLines();
 
+const FETCH = ["fetch", "--quiet", "--no-tags", "--prune", "--no-write-fetch-head", "--no-auto-gc"];
 const FETCH_MS = 600_000;
 /** Sizes in bytes, and how often they are measured. */
 const MIRROR_ROOM = { free: 1_000_000_000, used: 2 * 1024 ** 3, everyMs: 5000 };
@@ -65,17 +66,30 @@ export async function openMirror(options: MirrorOptions): Promise<Mirror> {
       const isCommit = COMMIT.test(wanted);
       if (isCommit && (await has(wanted))) return wanted;
       const ref = isCommit || wanted.startsWith("refs/") ? wanted : `refs/heads/${wanted}`;
-      const to = `refs/mirror/${createHash("sha256").update(`${from}\n${ref}`).digest("hex").slice(0, 32)}`;
-      await inLine(() => fetchInto(from, `+${ref}:${to}`));
+      const to = toOwnRef(from, ref);
+      await inLine(() => fetchInto(from, [`+${ref}:${to}`]));
       return gitLine(["rev-parse", "--verify", "--end-of-options", `${to}^{commit}`], local);
     },
-    async findHead(branch, from = repository) {
-      const [line = ""] = await listRefs(from, [`refs/heads/${branch}`]);
-      return /^([\da-f]{40,64})\t/.exec(line)?.[1];
+    async fetchBranches(names, from = repository) {
+      const folders = names.map((name) => `${toOwnRef(from, `heads/${name}`)}/`);
+      const refspecs = names.map((name, at) => `+refs/heads/${name}:${folders[at]}${name}`);
+      const listed = await inLine(async () => {
+        await fetchInto(from, refspecs);
+        return gitLine(["for-each-ref", "--format=%(refname:lstrip=3) %(objectname)", ...folders], local);
+      });
+      const lines = listed.split("\n").filter(Boolean);
+      return new Map(lines.map((line) => line.split(" ") as [string, string]));
     },
     async findDefaultBranch() {
-      const listed = await listRefs(repository, ["HEAD"], ["--symref"]);
-      const [, branch] = listed.map((line) => /^ref: refs\/heads\/(\S+)\tHEAD$/.exec(line)).find(Boolean) ?? [];
+      const { url, authorization } = await host.openGit(repository, signal);
+      const listed = await git(["ls-remote", "--quiet", "--symref", "--", url, "HEAD"], {
+        ...local,
+        authorization,
+        variables: protocolOf(url),
+      }).catch((error: unknown) => {
+        throw toRemoteFailure(error, `${repository} cannot be read`);
+      });
+      const [, branch] = /^ref: refs\/heads\/(\S+)\tHEAD$/m.exec(listed.toString("utf8")) ?? [];
       if (branch !== undefined) return branch;
       throw new DriverError(`${repository} has no default branch: it may be empty.`, { retryable: false });
     },
@@ -89,25 +103,14 @@ export async function openMirror(options: MirrorOptions): Promise<Mirror> {
     );
   }
 
-  async function listRefs(from: string, patterns: string[], flags: string[] = []): Promise<string[]> {
-    const { url, authorization } = await host.openGit(from, signal);
-    const list = await git(["ls-remote", "--quiet", ...flags, "--", url, ...patterns], {
-      ...local,
-      authorization,
-      variables: protocolOf(url),
-    }).catch((error: unknown) => {
-      throw toRemoteFailure(error, `${from} cannot be read`);
-    });
-    return list.toString("utf8").split("\n").filter(Boolean);
-  }
-
-  async function fetchInto(from: string, refspec: string): Promise<void> {
+  async function fetchInto(from: string, refspecs: string[]): Promise<void> {
     const { url, authorization } = await host.openGit(from, signal);
     const ended = new AbortController();
     const stop = watchRoom(folder, (error) => ended.abort(error), MIRROR_ROOM, `The mirror of ${repository}`);
     const late = AbortSignal.timeout(FETCH_MS);
     try {
-      await git(["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-gc", "--", url, refspec], {
+      // A branch that is gone is none: `--prune` removes what stands for it here.
+      await git([...FETCH, "--", url, ...refspecs], {
         ...local,
         authorization,
         variables: protocolOf(url),
@@ -136,6 +139,11 @@ export async function openMirror(options: MirrorOptions): Promise<Mirror> {
       leave();
     }
   }
+}
+
+/** Where a ref of a repository is kept in the mirror. */
+function toOwnRef(from: string, ref: string): string {
+  return `refs/mirror/${createHash("sha256").update(`${from}\n${ref}`).digest("hex").slice(0, 32)}`;
 }
 
 /** Mirrors that this process has used: what an earlier one has left in them is removed. */

@@ -1,12 +1,12 @@
 import { createHash } from "node:crypto";
-import { copyFileSync, existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { copyFileSync, existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { DriverError } from "../../core/errors.ts";
 import type { TurnWorkspace } from "../../core/ports/agent.ts";
 import type { RepositoryHost } from "../../core/ports/repository.ts";
 import { createFolder } from "../../core/shared/system/files.ts";
 import { RUN_IN_BOX } from "./box.ts";
-import { git, GitFailed } from "./git.ts";
+import { git, GitFailed, type GitOptions } from "./git.ts";
 import { type Home, removeTree, type Start, type TreeState } from "./home.ts";
 import { type Mirror, openMirror } from "./mirror.ts";
 import { isForAgents } from "./protected-files.ts";
@@ -14,9 +14,9 @@ import { isForAgents } from "./protected-files.ts";
 export interface OpenedTree {
   state: TreeState;
   mirror: Mirror;
-  /** The files, and the service's own index of them. */
   folder: string;
-  index: string;
+  /** The folder with the service's own head and index of the files. */
+  own: string;
   /** The files were written for this turn. */
   isNew: boolean;
   /** The service's words about it, for the agent. */
@@ -48,8 +48,8 @@ export async function openTree(options: TreeOptions): Promise<OpenedTree | undef
   const start = await findStart(options, mirror);
   if (about !== undefined && start.head !== about) return undefined;
   const folder = path.join(home.folder, "work");
-  const index = path.join(home.folder, "index");
-  const own = { repository: mirror.folder, tree: folder, index, signal };
+  const own = path.join(home.folder, "own");
+  const at: GitOptions = { repository: mirror.folder, tree: folder, own, signal };
   const isSame = known?.account === account && known.repository === repository && existsSync(path.join(folder, ".git"));
   const hasMoved = isSame && !isStill(known, start);
   // Without a branch the work of earlier turns is worth more than the newest base.
@@ -58,33 +58,40 @@ export async function openTree(options: TreeOptions): Promise<OpenedTree | undef
   const isPushed = isKept && known.commit !== start.commit && known.offered === start.commit;
   const commit = isKept && !isPushed ? known.commit : start.commit;
   if (isPushed) {
-    await git(["read-tree", commit], own);
-    await git(["update-index", "-q", "--really-refresh"], own).catch(() => signal.throwIfAborted());
+    writeHead(own, commit);
+    // Files that are the same in both are not read again.
+    await git(["read-tree", "-m", commit], at);
   } else if (!isKept) {
     await removeTree(folder);
-    createFolder(folder, 0o700);
+    rmSync(own, { recursive: true, force: true });
+    for (const one of [folder, own]) createFolder(one, 0o700);
+    writeHead(own, commit);
     const base = workspace.isForeign ? await mirror.fetch(start.base) : undefined;
-    await writeFiles(commit, base, own).catch((error: unknown) => {
+    await writeFiles(commit, base, at).catch((error: unknown) => {
       throw error instanceof GitFailed ? toUnwritten(error, `${repository} at ${commit.slice(0, 12)}`) : error;
     });
   }
-  if (isPushed || !isKept) await writeOwnGit({ folder, index, commit, branch: start.branch ?? start.base });
+  if (isPushed || !isKept) await writeAgentsGit({ folder, own, commit, branch: start.branch ?? start.base });
   const isDropped = isSame && !isKept && known.isChanged === true;
   return {
     state: { ...start, commit, account, repository, ...(isKept && !isPushed && { isChanged: known.isChanged }) },
     mirror,
     folder,
-    index,
+    own,
     isNew: !isKept,
     words: toWords(start, { workspace, isMoved: isSame && !isKept && known.head !== undefined, isDropped }),
   };
 }
 
+function writeHead(own: string, commit: string): void {
+  writeFileSync(path.join(own, "HEAD"), `${commit}\n`);
+}
+
 /** `base`: the commit that files for agents are from. */
-async function writeFiles(commit: string, base: string | undefined, own: Parameters<typeof git>[1]): Promise<void> {
-  await git(["read-tree", commit], own);
-  if (base !== undefined) await useAgentsFilesOf(base, own);
-  await git(["checkout-index", "--all", "--force", "--index"], own);
+async function writeFiles(commit: string, base: string | undefined, at: GitOptions): Promise<void> {
+  await git(["read-tree", commit], at);
+  if (base !== undefined) await useAgentsFilesOf(base, at);
+  await git(["checkout-index", "--all", "--force", "--index"], at);
 }
 
 /** Git refuses names that lead out of the tree, or into its own folder. */
@@ -104,15 +111,24 @@ const MAX_BRANCHES = 50;
 async function findStart({ workspace, sessionKey, host, signal }: TreeOptions, mirror: Mirror): Promise<Start> {
   const { repository, base: wanted, commit, pushTo = repository, canOffer } = workspace;
   const base = wanted ?? (await mirror.findDefaultBranch());
-  const first = toBranch(sessionKey);
-  const numbers = canOffer ? Array.from({ length: MAX_BRANCHES }, (_, index) => index + 1) : [];
-  for (const n of numbers) {
-    const branch = n === 1 ? first : `${first}-${n}`;
+  const own = toBranch(sessionKey);
+  if (!canOffer) return { commit: await mirror.fetch(commit ?? base), base };
+  const wantsBase = commit === undefined && pushTo === repository;
+  const heads = await mirror
+    .fetchBranches([`${own}*`, ...(wantsBase ? [base] : [])], pushTo)
+    .catch((error: unknown) => {
+      // A branch outlives its base.
+      if (wantsBase && error instanceof DriverError && !error.retryable)
+        return mirror.fetchBranches([`${own}*`], pushTo);
+      throw error;
+    });
+  const branches = Array.from({ length: MAX_BRANCHES }, (_, at) => (at === 0 ? own : `${own}-${at + 1}`));
+  for (const branch of branches) {
     const pull = await host.findPull(repository, { repository: pushTo, branch }, signal);
     if (pull && !pull.isOpen) continue;
-    const head = await mirror.findHead(branch, pushTo);
-    if (head !== undefined) return { commit: await mirror.fetch(head, pushTo), base, branch, head };
-    return { commit: await mirror.fetch(commit ?? base), base, branch };
+    const head = heads.get(branch);
+    if (head !== undefined) return { commit: head, base, branch, head };
+    return { commit: heads.get(base) ?? (await mirror.fetch(commit ?? base)), base, branch };
   }
   return { commit: await mirror.fetch(commit ?? base), base };
 }
@@ -123,51 +139,51 @@ function toBranch(sessionKey: string): string {
 }
 
 /** At a pull request of somebody else, its text is to be read and not to be followed. */
-async function useAgentsFilesOf(base: string, own: Parameters<typeof git>[1]): Promise<void> {
-  const listed = (await git(["ls-files", "-z"], own)).toString("latin1").split("\0");
+async function useAgentsFilesOf(base: string, at: GitOptions): Promise<void> {
+  const listed = (await git(["ls-files", "-z"], at)).toString("latin1").split("\0");
   const removed = listed
     .filter((file) => file !== "" && isForAgents(file))
     .map((file) => `0 ${"0".repeat(base.length)}\t${file}\0`);
-  const entries = (await git(["ls-tree", "-r", "-z", "--full-tree", base], own)).toString("latin1").split("\0");
+  const entries = (await git(["ls-tree", "-r", "-z", "--full-tree", base], at)).toString("latin1").split("\0");
   const added = entries.flatMap((entry) => {
     const [, mode, id, file = ""] = /^(\d+) \w+ ([\da-f]+)\t([^]*)$/.exec(entry) ?? [];
     return mode !== undefined && isForAgents(file) ? [`${mode} ${id}\t${file}\0`] : [];
   });
   if (removed.length + added.length === 0) return;
   const input = Buffer.from([...removed, ...added].join(""), "latin1");
-  await git(["update-index", "--add", "--remove", "--replace", "-z", "--index-info"], { ...own, input });
+  await git(["update-index", "--add", "--remove", "--replace", "-z", "--index-info"], { ...at, input });
 }
 
 /** The agent's own repository: it has no remote, and the service never runs git with it. */
-async function writeOwnGit({
+async function writeAgentsGit({
   folder,
-  index,
+  own,
   commit,
   branch,
 }: {
   folder: string;
-  index: string;
+  own: string;
   commit: string;
   branch: string;
 }): Promise<void> {
-  const own = path.join(folder, ".git");
-  await removeTree(own);
-  const ref = path.join(own, "refs/heads", branch);
+  const agents = path.join(folder, ".git");
+  await removeTree(agents);
+  const ref = path.join(agents, "refs/heads", branch);
   for (const part of ["objects/info", "objects/pack", "refs/tags", "info"])
-    mkdirSync(path.join(own, part), { recursive: true });
+    mkdirSync(path.join(agents, part), { recursive: true });
   mkdirSync(path.dirname(ref), { recursive: true });
   const format =
     commit.length === 64
       ? "\trepositoryformatversion = 1\n[extensions]\n\tobjectFormat = sha256\n[core]\n"
       : "\trepositoryformatversion = 0\n";
   writeFileSync(
-    path.join(own, "config"),
+    path.join(agents, "config"),
     `[core]\n${format}\tbare = false\n[user]\n\tname = Agent\n\temail = agent@localhost\n`,
   );
-  writeFileSync(path.join(own, "objects/info/alternates"), `${OBJECTS_IN_BOX}\n`);
-  writeFileSync(path.join(own, "HEAD"), `ref: refs/heads/${branch}\n`);
+  writeFileSync(path.join(agents, "objects/info/alternates"), `${OBJECTS_IN_BOX}\n`);
+  writeFileSync(path.join(agents, "HEAD"), `ref: refs/heads/${branch}\n`);
   writeFileSync(ref, `${commit}\n`);
-  copyFileSync(index, path.join(own, "index"));
+  copyFileSync(path.join(own, "index"), path.join(agents, "index"));
 }
 
 function toWords(

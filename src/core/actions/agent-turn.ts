@@ -10,7 +10,15 @@ import { resolveAnswerSettings, resolveTurnSettings, type TurnSettings } from ".
 import { createId } from "../shared/id.ts";
 import { inSpan } from "../telemetry/traces.ts";
 import type { ToolSets } from "../ports/open-tool-sets.ts";
-import { type AgentAction, type Author, type ContextCall, type FileRef, type Grant, listTargets } from "../types.ts";
+import {
+  type AgentAction,
+  type Author,
+  type ContextCall,
+  type FileRef,
+  type Grant,
+  listTargets,
+  NO_MODEL,
+} from "../types.ts";
 import { readContext } from "./read-context.ts";
 import { type FilesOptions, type ReadFiles, readFiles } from "./read-files.ts";
 import { runLoop } from "./loop.ts";
@@ -83,7 +91,7 @@ function replyWithoutAgent(run: HookRun): TurnResult | undefined {
   return {
     finishedAt: at,
     reply: action.message,
-    model: "none",
+    model: NO_MODEL,
     warnings: [],
     sources: [],
     entries: [
@@ -282,7 +290,7 @@ export async function runAgentTurn(request: TurnRequest, context: TurnContext): 
 
 /** Nobody was asked, and nothing is said. */
 function toSkipped(skipped: string): Omit<TurnResult, "finishedAt"> {
-  return { reply: "", model: "none", warnings: [`Skipped: ${skipped}.`], entries: [], sources: [], isSkipped: true };
+  return { reply: "", model: NO_MODEL, warnings: [`Skipped: ${skipped}.`], entries: [], sources: [], isSkipped: true };
 }
 
 /** A workspace is for programs in a sandbox. */

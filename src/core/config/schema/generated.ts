@@ -264,6 +264,7 @@ export interface Preset {
    */
   workspace?: {
     repository: string;
+    base?: string;
     commit?: string;
     pull?: string;
   };

@@ -9,10 +9,15 @@ import { type TargetOptions, toWriteRules } from "../policy/event-place.ts";
 export interface Changes {
   /** The newest change with one of these keys. */
   find(channel: string, keys: string[]): Promise<KeptChange | undefined>;
-  /** The events that have continued a session, newest first. */
-  listWoken(sessionKey: string): Promise<Woken[]>;
+  /** The turns of events that have continued a session, newest first, without those that were skipped. */
+  listWoken(sessionKey: string): Promise<EarlierTurn[]>;
   /** The mapping with this id. */
   findMapping(id: string): CompiledMapping | undefined;
+}
+
+export interface EarlierTurn extends Woken {
+  /** It has not begun: its commit may be an older one by then. */
+  isAhead: boolean;
 }
 
 /** An event at a change of this service. */
@@ -55,7 +60,11 @@ export async function findJoined(
   const { tries } = made.workspace.fixed;
   if (checks.some(({ by }) => by === "end"))
     return { reason: `${tries === 1 ? "1 turn by checks has" : `${tries} turns by checks have`} not made it pass` };
-  return { change, made, woken: { by: checks.length >= tries ? "end" : "check", commit } };
+  return {
+    change,
+    made,
+    woken: { by: checks.filter(({ isAhead }) => !isAhead).length >= tries ? "end" : "check", commit },
+  };
 }
 
 /** The action continues the session of the change, with what the mapping that made it has. Its reply goes to its own place. */
