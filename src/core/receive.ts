@@ -249,10 +249,10 @@ export function createReceiver(parts: ReceiverParts): Receiver {
       find: journal.findChange,
       listWoken: async (sessionKey) => {
         const runs = await journal.listRuns({ sessionKey, limit: MAX_WOKEN });
-        return runs.flatMap(({ action, state, model }): EarlierTurn[] => {
+        return runs.flatMap(({ action, state, model, reply }): EarlierTurn[] => {
           if (!action?.woken) return [];
           const isAhead = state === "ready" || state === "queued";
-          const isSkipped = action.woken.by === "check" && state === "done" && model === NO_MODEL;
+          const isSkipped = state === "done" && model === NO_MODEL && !reply;
           return isSkipped ? [] : [{ ...action.woken, isAhead }];
         });
       },

@@ -243,6 +243,8 @@ export interface Woken {
   by: "check" | "person" | "end";
   /** The commit that the check was about. */
   commit?: string;
+  /** At the end: the branch whose head that must be. */
+  branch?: string;
 }
 
 /** A change that a session has pushed, as it is kept under the keys of its branch and its pull request. */

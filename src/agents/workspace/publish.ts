@@ -43,7 +43,7 @@ export async function publishChange(change: OfferedChange, options: PublishOptio
   const mirror = await openMirror({ mirrors, account, repository, host, signal });
   const findPull = (branch: string): Promise<Pull | undefined> =>
     host.findPull(repository, { repository: from, branch }, signal);
-  const heads = await mirror.fetchBranches([first.replace(/-\d+$/, "*")], from);
+  const heads = await mirror.fetchBranches([first.replace(/(?:-\d+)?$/, "*")], from);
   for (let n = 0, branch = first; n < MAX_NEXT; n++, branch = toNext(branch)) {
     const [pull, there] = [await findPull(branch), heads.get(branch)];
     // Somebody may have closed it since an earlier attempt.

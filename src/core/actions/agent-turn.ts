@@ -7,6 +7,7 @@ import { type StoredSettings, toStored } from "../config/settings.ts";
 import { DriverError, withWarnings } from "../errors.ts";
 import type { NewApproval, NewDelivery, NewEntry, Run, TurnOutcome } from "../journal/journal.ts";
 import { resolveAnswerSettings, resolveTurnSettings, type TurnSettings } from "../mapping/policy/policy.ts";
+import { toChannelName } from "../shared/channel-names.ts";
 import { createId } from "../shared/id.ts";
 import { inSpan } from "../telemetry/traces.ts";
 import type { ToolSets } from "../ports/open-tool-sets.ts";
@@ -33,8 +34,9 @@ export type HookRun = Run & { action: AgentAction };
 /** Runs an agent action: a turn in its session, a summary for the main session, the delivery of the reply. */
 export async function runAgentAction(run: HookRun, context: TurnContext): Promise<TurnOutcome> {
   const own = run.action.isolated ? { ...context, history: [] } : context;
-  const { sources, isSkipped, ...turn } =
-    replyWithoutAgent(run) ?? requireAnswer(await runAgentTurn(toRequest(run), own), run);
+  const { sources, isSkipped, ...turn } = (await isAboutOlder(run, context))
+    ? { ...toSkipped("about an older commit"), finishedAt: Date.now() }
+    : (replyWithoutAgent(run) ?? requireAnswer(await runAgentTurn(toRequest(run), own), run));
   if (isSkipped) return { ...turn, deliveries: [] };
   const { heartbeat, linkHosts } = context.settings;
   const { id: runId, eventId, hook, action } = run;
@@ -51,6 +53,17 @@ export async function runAgentAction(run: HookRun, context: TurnContext): Promis
     warnings: [...turn.warnings, ...sent.warnings],
     entries: [...turn.entries, { ...toSummary(run, turn.reply, turn.finishedAt), ...toSources(sources) }],
   };
+}
+
+/** The last word about checks is about the head of the branch, as the turns before it were. If nobody can say, it is. */
+async function isAboutOlder({ action }: HookRun, { files, signal }: TurnContext): Promise<boolean> {
+  const { woken, workspace } = action;
+  if (woken?.by !== "end" || woken.branch === undefined || !workspace) return false;
+  const { account, repository, pushTo = repository } = workspace;
+  const head = { repository: pushTo, branch: woken.branch };
+  const driver = files?.channels.get(toChannelName(account));
+  const pull = await driver?.findPull?.(repository, head, signal).catch(() => signal.throwIfAborted() ?? undefined);
+  return pull?.commit !== undefined && pull.commit !== woken.commit;
 }
 
 /** An empty answer has failed. It is only a warning if nobody was to get it. */

@@ -56,15 +56,12 @@ export async function findJoined(
   if (commit === undefined || change.earlier.includes(commit)) return { reason: "about an older commit" };
   if (woken.some((one) => one.commit === commit)) return { reason: "this commit has its turn already" };
   const last = woken.findIndex(({ by }) => by === "person");
-  const checks = last === -1 ? woken : woken.slice(0, last);
+  const checks = (last === -1 ? woken : woken.slice(0, last)).filter(({ isAhead }) => !isAhead);
   const { tries } = made.workspace.fixed;
   if (checks.some(({ by }) => by === "end"))
     return { reason: `${tries === 1 ? "1 turn by checks has" : `${tries} turns by checks have`} not made it pass` };
-  return {
-    change,
-    made,
-    woken: { by: checks.filter(({ isAhead }) => !isAhead).length >= tries ? "end" : "check", commit },
-  };
+  const isEnd = checks.length >= tries;
+  return { change, made, woken: isEnd ? { by: "end", commit, branch: change.branch } : { by: "check", commit } };
 }
 
 /** The action continues the session of the change, with what the mapping that made it has. Its reply goes to its own place. */
@@ -76,16 +73,6 @@ export function joinSession(
   if (action.kind !== "agent") return action;
   const { tries = 0, ...settings } = made.workspace?.fixed ?? {};
   const joined: AgentAction = { ...action, sessionKey: change.sessionKey, woken };
-  if (woken.by === "end") {
-    return {
-      ...joined,
-      agent: "none",
-      message: `${tries === 1 ? "1 turn after a failed check has" : `${tries} turns after failed checks have`} not made this pass, so I have stopped. A comment or a review here lets me go on.`,
-      instructions: undefined,
-      context: undefined,
-      grants: undefined,
-    };
-  }
   const workspace: Workspace = {
     ...settings,
     account: change.account,
@@ -93,8 +80,19 @@ export function joinSession(
     base: change.base,
     ...(url !== undefined && { url }),
     ...(isPublic && { isPublic: true }),
-    ...(woken.by === "check" && { about: woken.commit }),
+    ...(woken.by !== "person" && { about: woken.commit }),
   };
+  if (woken.by === "end") {
+    return {
+      ...joined,
+      workspace,
+      agent: "none",
+      message: `${tries === 1 ? "1 turn after a failed check has" : `${tries} turns after failed checks have`} not made this pass, so I have stopped. A comment or a review here lets me go on.`,
+      instructions: undefined,
+      context: undefined,
+      grants: undefined,
+    };
+  }
   return {
     ...joined,
     workspace,
