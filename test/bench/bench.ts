@@ -4,7 +4,7 @@
  * CPU and memory are summed over all processes of a server. `--update` writes the tables into docs/reference/benchmarks.md
  * and the figures to baseline.json, `--check` compares with that and exits 1 if one is worse. `--only turn` measures the rows
  * with that word. `--fairness` also measures honest requests beside hostile ones, `--postgres` the journal in PostgreSQL,
- * `--workspaces` Git for a repository of 10,000 files. BENCH_SECONDS and BENCH_ROUNDS: of each measurement.
+ * `--workspaces` Git for a repository of 10,000 files and 5,000 commits. BENCH_SECONDS and BENCH_ROUNDS: of each measurement.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

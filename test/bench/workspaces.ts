@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
@@ -10,6 +11,8 @@ import { FORGE_TOKEN, startForge } from "../support/forge.ts";
 const FILES = 10_000;
 /** The number of lines of each file. */
 const LINES = 40;
+/** Earlier commits, of two files each: few for so many files. */
+const COMMITS = 5000;
 
 interface Cost {
   /** CPU of Git at both ends, and of this process. */
@@ -17,22 +20,15 @@ interface Cost {
   bytes: number;
 }
 
-/** The cost of Git for a repository of 10,000 files: its first fetch, and turns after it. */
+/** The cost of Git for a repository of 10,000 files and 5,000 commits: its first fetch, and turns after it. */
 export async function measureWorkspaces(): Promise<[what: string, cost: Cost][]> {
   const state = mkdtempSync(path.join(tmpdir(), "hookline-workspaces-"));
   const forge = await startForge("github");
   try {
-    forge.commit(
-      Object.fromEntries(
-        Array.from({ length: FILES }, (_, file) => [
-          `src/${file % 100}/${file}.ts`,
-          Array.from(
-            { length: LINES },
-            (_unused, line) => `export const value_${file}_${line} = ${file * line};\n`,
-          ).join(""),
-        ]),
-      ),
-    );
+    execFileSync("git", ["fast-import", "--quiet"], {
+      cwd: forge.git("rev-parse", "--absolute-git-dir"),
+      input: toHistory(),
+    });
     // As a server has it: what it sends is packed already.
     forge.git("repack", "-a", "-d", "--quiet");
     const signal = new AbortController().signal;
@@ -79,6 +75,28 @@ export async function measureWorkspaces(): Promise<[what: string, cost: Cost][]>
   }
 }
 
+/** For `git fast-import`: all files, and then commits that change some of them. */
+function toHistory(): string {
+  const toData = (text: string): string => `data ${text.length}\n${text}\n`;
+  const toFile = (file: number, change: number): string => {
+    const lines = Array.from({ length: LINES }, (_, line) => {
+      const value = line === change % LINES ? change : line;
+      return `export const value_${file}_${line} = ${file * value};\n`;
+    });
+    return `M 100644 inline src/${file % 100}/${file}.ts\n${toData(lines.join(""))}`;
+  };
+  const toCommit = (number: number, files: string[]): string =>
+    `commit refs/heads/main\ncommitter Ann <ann@acme.test> ${1_700_000_000 + number} +0000\n${toData("A change")}${files.join("")}`;
+  const all = Array.from({ length: FILES }, (_, file) => toFile(file, 0));
+  const changes = Array.from({ length: COMMITS }, (_, at) =>
+    toCommit(
+      at + 1,
+      [at * 7, at * 13 + 5].map((file) => toFile(file % FILES, at + 1)),
+    ),
+  );
+  return [toCommit(0, all), ...changes].join("");
+}
+
 /** CPU time of this process and of its children that have ended, in milliseconds. */
 function usedMs(): number {
   const fields = readFileSync("/proc/self/stat", "utf8")
@@ -90,7 +108,9 @@ function usedMs(): number {
 
 export function printWorkspaces(costs: [what: string, cost: Cost][]): void {
   const first = costs[0]![1];
-  console.log(`\nGit for a workspace of ${FILES.toLocaleString("en")} files, × the first fetch`);
+  console.log(
+    `\nGit for a workspace of ${FILES.toLocaleString("en")} files and ${COMMITS.toLocaleString("en")} commits, × the first fetch`,
+  );
   for (const [what, { cpuMs, bytes }] of costs) {
     const ratio = `${(cpuMs / first.cpuMs).toFixed(3)} of its CPU, ${(bytes / first.bytes).toFixed(4)} of its bytes`;
     console.log(`  ${what}: ${cpuMs} ms, ${bytes.toLocaleString("en")} bytes (${ratio})`);

@@ -60,7 +60,7 @@ export async function openTree(options: TreeOptions): Promise<OpenedTree | undef
   if (isPushed) {
     writeHead(own, commit);
     // Files that are the same in both are not read again.
-    await git(["read-tree", "-m", commit], at);
+    await git(["read-tree", "-i", "-m", commit], at);
   } else if (!isKept) {
     await removeTree(folder);
     rmSync(own, { recursive: true, force: true });
