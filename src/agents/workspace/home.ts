@@ -1,6 +1,6 @@
 import { execFile } from "node:child_process";
 import { createHash, randomUUID } from "node:crypto";
-import { existsSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, renameSync, rmdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { lstat, readdir, statfs } from "node:fs/promises";
 import path from "node:path";
 import { promisify } from "node:util";
@@ -118,6 +118,8 @@ const run = promisify(execFile);
 /** Removes also what is nested deeper than a path can be long, and folders that the program has closed to its user. */
 export async function removeTree(folder: string): Promise<void> {
   if (!existsSync(folder)) return;
+  // Mostly it is empty, which needs no program.
+  if (orElse(false, () => rmdirSync(folder) === undefined)) return;
   const aside = path.join(path.dirname(folder), `removed-${randomUUID()}`);
   busy.add(aside);
   renameSync(folder, aside);
