@@ -165,13 +165,9 @@ test.each<[string, (folder: string) => void, RegExp]>([
   ["a name that is no UTF-8", sh("printf x > \"$(printf 'a\\377')\""), /is not UTF-8/],
   ["a backslash in a name", write("a\\b"), /characters that cannot be seen/],
   ["a name for Git's folder on other systems", write("src/GIT~1/config"), /no name of a file in a repository/],
-  [
-    "a name for Git's folder with a stream",
-    write(".git::$INDEX_ALLOCATION/config"),
-    /git does not take one of its names/,
-  ],
+  ["a name for Git's folder with a stream", write(".git::$INDEX_ALLOCATION/config"), /git does not take the name/],
   ["a name for Git's folder with a character that HFS leaves out", write(".g\u200Cit/config"), /cannot be seen/],
-  ["a submodule's list as a link", link("src/a.ts", ".gitmodules"), /git does not take one of its names/],
+  ["a submodule's list as a link", link("src/a.ts", ".gitmodules"), /git does not take the name/],
   ["a link through a folder to the outside", link("src/../../outside", "out"), /leads out/],
   ["a secret in a name", write("sk-0123456789abc"), /holds the value of env\.KEY/],
   [

@@ -52,7 +52,7 @@ export async function findChange(tree: OpenedTree, options: ChangeOptions): Prom
     const files = await readFiles([...changed, ...added], tree.folder, options.secrets);
     if (!workspace.canOffer || files.length === 0) return { warnings, isChanged: files.length > 0 };
     const change = await makeCommit(files, tree, options);
-    return { change, warnings, isChanged: change !== undefined };
+    return { change, warnings, isChanged: true };
   } catch (error) {
     signal.throwIfAborted();
     if (error instanceof NotOffered)
@@ -172,7 +172,7 @@ async function makeCommit(
   files: ReadFile[],
   { mirror, folder, own, state }: OpenedTree,
   { workspace, reply, signal }: ChangeOptions,
-): Promise<OfferedChange | undefined> {
+): Promise<OfferedChange> {
   const changes = path.join(path.dirname(folder), "change");
   rmSync(changes, { recursive: true, force: true });
   const [objects, index] = [path.join(changes, "objects"), path.join(changes, "index")];
@@ -191,7 +191,9 @@ async function makeCommit(
   });
   const tree = await gitLine(["write-tree"], at);
   const { patch, listed } = readDiff(await git([...DIFF, parent, tree], at));
-  if (listed.length === 0) return undefined;
+  // Git leaves out names that are its own elsewhere.
+  const left = files.find((file) => !listed.some(({ name }) => name === file.name));
+  if (left) throw new NotOffered(`git does not take the name ${toShown(left.name)}`);
   if (patch.length > MAX_BYTES) throw new NotOffered("it has more than 1 MiB");
   const { branch, base, head } = state;
   if (branch === undefined) throw new NotOffered("the session has had too many pull requests");
