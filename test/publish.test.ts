@@ -1,4 +1,4 @@
-/** What becomes of a recorded change, by the state of its branch and of its pull requests, at the doubles of three services. */
+/** A recorded change is published by the state of its branch and of its pull requests, at the doubles of three services. */
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";

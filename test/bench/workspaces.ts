@@ -29,7 +29,7 @@ export async function measureWorkspaces(): Promise<[what: string, cost: Cost][]>
       cwd: forge.git("rev-parse", "--absolute-git-dir"),
       input: toHistory(),
     });
-    // As a server has it: what it sends is packed already.
+    // A server has packed all that it sends.
     forge.git("repack", "-a", "-d", "--quiet");
     const signal = new AbortController().signal;
     const authorization = `Basic ${Buffer.from(`x:${FORGE_TOKEN}`).toString("base64")}`;

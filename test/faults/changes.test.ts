@@ -74,7 +74,7 @@ test.each([
     const database = count > 1 ? await createPostgresUrl() : undefined;
     const nodes: Promise<Node>[] = [];
     const live: Node[] = [];
-    /** Of nodes so far. */
+    /** The ids of all nodes so far. */
     const known: string[] = [];
     const start = async (index: number): Promise<Node> => {
       const file = path.join(folder, `webhooks-${index}.json5`);

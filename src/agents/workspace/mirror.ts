@@ -71,14 +71,13 @@ export async function openMirror(options: MirrorOptions): Promise<Mirror> {
       return gitLine(["rev-parse", "--verify", "--end-of-options", `${to}^{commit}`], local);
     },
     async fetchBranches(names, from = repository) {
-      const folders = names.map((name) => `${toOwnRef(from, `heads/${name}`)}/`);
-      const refspecs = names.map((name, at) => `+refs/heads/${name}:${folders[at]}${name}`);
+      const folders = names.map((branch) => `${toOwnRef(from, `heads/${branch}`)}/`);
+      const refspecs = names.map((branch, at) => `+refs/heads/${branch}:${folders[at]}${branch}`);
       const listed = await inLine(async () => {
         await fetchInto(from, refspecs);
         return gitLine(["for-each-ref", "--format=%(refname:lstrip=3) %(objectname)", ...folders], local);
       });
-      const lines = listed.split("\n").filter(Boolean);
-      return new Map(lines.map((line) => line.split(" ") as [string, string]));
+      return new Map(Array.from(listed.matchAll(/^(\S+) (\S+)$/gm), ([, branch = "", head = ""]) => [branch, head]));
     },
     async findDefaultBranch() {
       const { url, authorization } = await host.openGit(repository, signal);

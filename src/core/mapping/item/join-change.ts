@@ -16,7 +16,7 @@ export interface Changes {
 }
 
 export interface EarlierTurn extends Woken {
-  /** It has not begun: its commit may be an older one by then. */
+  /** The turn has not begun: its commit may be an older one by then. */
   isAhead: boolean;
 }
 
