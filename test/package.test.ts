@@ -417,8 +417,8 @@ async function installPackage(): Promise<string[]> {
 }
 
 /**
- * As pnpm does it: copies are in a store, each beside links to those that it needs, and the package has links to them. A link into the
- * checkout would lead to all of its libraries. Every other test has the flat folder that npm makes.
+ * Makes the folder that pnpm makes: copies are in a store, each beside links to those that it needs, and the package has links to
+ * them. A link into the checkout would lead to all of its libraries. Every other test has the flat folder of npm.
  */
 function linkDependencies(): void {
   const places = listDependencies();
