@@ -6,6 +6,9 @@ const root = path.join(import.meta.dirname, "..");
 
 // Workers, and the programs that tests start, compile each file once.
 process.env["NODE_COMPILE_CACHE"] ??= path.join(root, "node_modules/.cache/compile");
+// Larger pages: a start of Node touches a sixth less of them, and to start a program copies fewer. Ratio of CPU 0.87 where tests
+// start programs all the time.
+process.env["GLIBC_TUNABLES"] ??= "glibc.malloc.hugetlb=1:glibc.malloc.arena_max=1";
 
 /**
  * They start programs all the time, which costs the more memory a worker has: Linux copies its page tables. So they come first, while
