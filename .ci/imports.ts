@@ -44,8 +44,7 @@ const FACE: Record<string, string[]> = {
   operator: [
     "core/approvals/decide.ts",
     "core/approvals/question",
-    "core/boundary/boundary.ts",
-    "core/boundary/visible.ts",
+    "core/boundary",
     "core/config/schema/validator.ts",
     "core/config/settings.ts",
     "core/ingress/authenticators.ts",

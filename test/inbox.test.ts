@@ -121,7 +121,12 @@ test("has an item for each cause, in their order, which goes when it is over", a
 
   const { stdout } = await runWebhooks(service.folder, "inbox", "--url", service.url);
   expect(stdout).toMatch(/^Decide\n {2}tickets\.create OPS-7 · Disk f/);
-  expect(Math.max(...stdout.split("\n").map(({ length }) => length))).toBeLessThanOrEqual(80);
+  // By its code, a question fits on a line, and is shown with the commands that decide it.
+  const [, code = ""] = / {2}([a-z\d]{4})\n/.exec(stdout) ?? [];
+  const { stdout: card } = await runWebhooks(service.folder, "inbox", code, "--url", service.url);
+  expect(card).toMatch(new RegExp(`approvals approve ${code}\n.*approvals deny ${code} `));
+  for (const text of [stdout, card])
+    expect(Math.max(...text.split("\n").map(({ length }) => length))).toBeLessThanOrEqual(80);
 
   // Each action is a call of the API.
   const act = ({ actions }: Json, id: string): Promise<Json> => {

@@ -8,9 +8,10 @@ import type { MappingIndex } from "../core/mapping/mapping-index.ts";
 import { parseSince } from "../core/shared/time.ts";
 import { REDACTED } from "../core/shared/secret.ts";
 import { cutText } from "../core/shared/text/text.ts";
-import { type ActionReceipt, ANY_CREDENTIAL, type HookRequest, type Resolution } from "../core/types.ts";
+import { ANY_CREDENTIAL, type HookRequest, type Resolution } from "../core/types.ts";
 import { createRequireBody, type RequireBody } from "./body.ts";
 import { listSince } from "./stored-events.ts";
+import { type FieldChange, type Outcome, type RecordedAction, toFieldChanges } from "./field-changes.ts";
 import { type ActionView, type Draft, toActionView } from "./trial.ts";
 
 /** The result of a stored request: under one configuration, or as it was recorded. */
@@ -48,19 +49,9 @@ export interface DiffExample {
   hook: string;
   before: Outcome;
   after: Outcome;
+  /** The fields that differ, with their changed words. */
+  changes: FieldChange[];
 }
-
-/** The result of a request: actions, or why there are none. */
-export interface Outcome {
-  mapping?: string;
-  actions: (ActionView | RecordedAction)[];
-  /** The reason of a skip. */
-  reason?: string;
-  /** The code and the sentence of a refusal. */
-  error?: string;
-}
-
-type RecordedAction = Pick<ActionReceipt, "kind" | "mode" | "sessionKey">;
 
 const MAX_EXAMPLES = 3;
 const MAX_GROUPS = 100;
@@ -114,16 +105,14 @@ export async function diffEvents(
     const group = groups.get(key) ?? { kind, label, count: 0, examples: [] };
     groups.set(key, group);
     group.count++;
-    if (group.examples.length < MAX_EXAMPLES) group.examples.push({ eventId, hook, ...outcomes });
+    if (group.examples.length < MAX_EXAMPLES)
+      group.examples.push({ eventId, hook, ...outcomes, changes: toFieldChanges(outcomes) });
   }
 }
 
 const OTHERS = "in other ways";
 
-interface Outcomes {
-  before: Outcome;
-  after: Outcome;
-}
+type Outcomes = Pick<DiffExample, "before" | "after">;
 
 /** Under one configuration, whose `resolve` rejects with a `HookError` if it refuses the request. */
 export function outcomesOf(resolve: (request: HookRequest) => Promise<Resolution>): FindOutcome {

@@ -1,7 +1,7 @@
 import path from "node:path";
 import type { MappingInput } from "../core/config/schema/generated.ts";
 import type { MappingSource } from "../core/config/resolved-config.ts";
-import { parseObject } from "../core/shared/json.ts";
+import { parseObject, toText } from "../core/shared/json.ts";
 import { compileRecurrence } from "../core/shared/recurrence.ts";
 import { isInside, isInstalled, readRegularFile, toRealPath } from "../core/shared/system/files.ts";
 import { listSampleNames } from "../core/shared/system/samples.ts";
@@ -20,6 +20,8 @@ export interface MappingView {
   key: string;
   /** The conditions, as they are written. */
   match: object;
+  /** The conditions besides the path, and the schedule, on one line. Empty: everything matches. */
+  matches: string;
   action: HookAction["kind"];
   /** Its schedule as it is written, and when it comes next. Absent: requests start it. */
   schedule?: MappingInput["schedule"];
@@ -77,6 +79,7 @@ export function toMappingViews({
       file,
       key,
       match: (schedule ? match : written.match) ?? {},
+      matches: describeConditions({ ...(schedule ? match : written.match), ...written.schedule }),
       action,
       schedule: written.schedule,
       nextAt: schedule && compileRecurrence(schedule)(now),
@@ -94,6 +97,12 @@ export function toMappingViews({
       refused: toView({ count: refused.length, lastAt: refused[0]?.at, reason: refused[0]?.reason }),
     });
   });
+}
+
+/** `x-github-event release · where {…}` */
+function describeConditions({ path: _path, headers, ...others }: { path?: unknown; headers?: object }): string {
+  const conditions = Object.entries<unknown>({ ...headers, ...others });
+  return conditions.map(([name, value]) => `${name} ${toText(value)}`).join(" · ");
 }
 
 function toErrorRate(events: EventCounts): number {

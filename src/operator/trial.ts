@@ -13,6 +13,7 @@ import {
   type LogLine,
   type Resolution,
 } from "../core/types.ts";
+import { TEMPLATE_FIELDS } from "../core/config/settings.ts";
 import { createRequireBody, type RequireBody } from "./body.ts";
 import { explainDottedNames } from "./dotted-names.ts";
 
@@ -30,9 +31,14 @@ export type Trial = { log: LogLine[]; durationMs: number } & (
       code: string;
       error: string;
       detail?: string;
-      problems?: ConfigProblem[];
+      problems?: DraftProblem[];
     }
 );
+
+/** `place`: the part of the draft that it is in: the field of a template, a module of the transform, or `mapping`. */
+interface DraftProblem extends ConfigProblem {
+  place: string;
+}
 
 export interface AgentActionView extends Omit<AgentAction, "trustedName" | "routeBy" | "moreTargets" | "serviceHost"> {
   moreTargets?: Omit<ReplyTarget, "routeBy">[];
@@ -59,7 +65,8 @@ export async function runTrial(
 ): Promise<Trial> {
   requireTrial(body);
   const request = toSampleRequest({ ...body, ...sent }, config.hooks.path);
-  const { mapping: draft } = body;
+  const { mapping: draft, files = {} } = body;
+  const modules = Object.keys(files);
   let used = mappings;
   const startedAt = performance.now();
   const explainNames = (index: MappingIndex, id: string | undefined): string[] => {
@@ -77,7 +84,7 @@ export async function runTrial(
   } catch (error) {
     if (error instanceof ConfigError) {
       const { status, code, message } = new HookError("invalid_mapping");
-      const { problems } = error;
+      const problems = error.problems.map((problem) => ({ ...problem, place: placeOf(problem, modules) }));
       const id = typeof draft === "object" ? draft.id : undefined;
       return { ok: false, mapping: id, status, code, error: message, problems, log: [], durationMs: elapsed() };
     }
@@ -87,8 +94,24 @@ export async function runTrial(
     const unknown = (): string =>
       draft ? explainMiss(request.hook, used) : explainUnknownHook(request.hook, mappings);
     const detail = status === 404 ? unknown() : trace || cause || explainNames(mappings, mapping)[0];
-    return { ok: false, mapping, status, code, error: message, detail, log, durationMs: elapsed() };
+    const problems = findInModules(detail ?? "", modules);
+    const told = { mapping, status, code, error: message, detail, ...(problems.length > 0 && { problems }) };
+    return { ok: false, ...told, log, durationMs: elapsed() };
   }
+}
+
+function placeOf({ key = "", file = "" }: ConfigProblem, modules: readonly string[]): string {
+  const field = key.replace(/^mapping\./, "").split(/[.[]/, 1)[0];
+  return modules.find((name) => file.endsWith(name)) ?? TEMPLATE_FIELDS.find((name) => name === field) ?? "mapping";
+}
+
+/** The first line of each module in a stack. */
+function findInModules(stack: string, modules: readonly string[]): DraftProblem[] {
+  return modules.flatMap((place) => {
+    const found = new RegExp(`(?:^|[\\s/(])${RegExp.escape(place)}:(\\d+):(\\d+)`, "m").exec(stack);
+    const message = stack.split("\n", 1)[0] ?? "";
+    return found ? [{ message, line: Number(found[1]), column: Number(found[2]), place }] : [];
+  });
 }
 
 export interface TrialSteps {

@@ -53,8 +53,8 @@ export interface OperatorAnswers {
   "GET /api/events/export": string;
   "POST /api/events/:id/replay": unknown;
   "POST /api/events/catch-up": CatchUpView;
-  /** `saves`: whether the page may write them. */
-  "GET /api/mappings": { hooksUrl: string; saves: boolean; mappings: MappingView[] };
+  /** `firstRequest`: the command that sends one. `saves`: whether the page may write them. */
+  "GET /api/mappings": { hooksUrl: string; firstRequest: string; saves: boolean; mappings: MappingView[] };
   "PUT /api/mappings": { ok: true; written: string[] };
   "POST /api/transforms": { files: Record<string, string> };
   "GET /api/mappings/:id/source": MappingSourceView;

@@ -330,8 +330,11 @@ const FORMS: ((text: string) => Pick<NewApproval, "arguments"> & { reply?: { to:
   (text) => ({ reply: { to: text.slice(0, 90), text: `${text}\n${HOSTILE_END}` } }),
 ];
 
+/** Each hostile text in each form. */
+export const HOSTILE_CASES = HOSTILE.flatMap((text) => FORMS.map((form) => ({ text, ...form(text) })));
+
 async function addHostileQuestions(journal: Journal, at: number): Promise<void> {
-  const cases = HOSTILE.flatMap((text) => FORMS.map((form) => ({ text, ...form(text) })));
+  const cases = HOSTILE_CASES;
   const codes = await journal.reserveCodes(cases.length);
   for (const [index, { text, reply, ...form }] of cases.entries()) {
     const hostile: Sender = {

@@ -4,14 +4,8 @@ import { readConfig } from "../../service/drivers.ts";
 import { ConfigError } from "../../core/errors.ts";
 import { toShownRequest } from "../../core/ingress/hook-request.ts";
 import { resolveRequest } from "../../core/mapping/resolve-request.ts";
-import {
-  type Diff,
-  diffEvents,
-  type DiffExample,
-  type FindOutcome,
-  type Outcome,
-  outcomesOf,
-} from "../../operator/diff.ts";
+import { type Diff, diffEvents, type DiffExample, type FindOutcome, outcomesOf } from "../../operator/diff.ts";
+import type { Outcome } from "../../operator/field-changes.ts";
 import type { EventTimeline } from "../../operator/views.ts";
 import { buildRuntime } from "../../service/runtime/build.ts";
 import type { Runtime } from "../../core/ports/runtime.ts";

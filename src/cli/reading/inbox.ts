@@ -2,17 +2,21 @@ import type { Command } from "commander";
 import { INBOX_PART_NAMES, INBOX_PARTS, type InboxItem } from "../../operator/inbox/item.ts";
 import { toPrintable } from "../../core/telemetry/log.ts";
 import { addServiceOptions } from "../command.ts";
+import { toExcerpt } from "../format.ts";
 import { type CliIo, style } from "../io.ts";
 import { addAnswer } from "../operator-client.ts";
-import { toBlockLines } from "./question-lines.ts";
+import { toBlockLines, toCommands } from "./question-lines.ts";
 
 export function addInbox(program: Command, io: CliIo): void {
   const inbox = program.command("inbox [id]").description("Show what waits for a person, or one item of it.");
   addAnswer(
     addServiceOptions(inbox),
     io,
-    async (client, _, id?: string): Promise<InboxItem[] | InboxItem> =>
-      id === undefined ? (await client.call("GET /api/inbox")).items : client.call("GET /api/inbox/:id*", { id }),
+    async (client, _, id?: string): Promise<InboxItem[] | InboxItem> => {
+      const items = id === undefined || !id.includes("-") ? (await client.call("GET /api/inbox")).items : [];
+      if (id === undefined) return items;
+      return items.find((item) => nameOf(item) === id) ?? client.call("GET /api/inbox/:id*", { id });
+    },
     (answer) => (Array.isArray(answer) ? formatInbox(answer, widthOf(io)) : formatItem(answer, widthOf(io))),
   );
 }
@@ -32,13 +36,18 @@ function formatInbox(items: readonly InboxItem[], width: number): string[] {
   }).slice(0, -1);
 }
 
-function formatRow({ id, title, subject = "", until }: InboxItem, width: number): string {
+function formatRow(item: InboxItem, width: number): string {
+  const { title, subject = "", until } = item;
   const left = until === undefined ? "" : `${toDuration(Date.parse(until) - Date.now())} left`;
-  const end = [left, id].filter(Boolean).join("  ");
+  const end = [left, toExcerpt(nameOf(item), 40)].filter(Boolean).join("  ");
   const room = Math.max(20, width - end.length - 4);
-  const text = toPrintable([title, subject].filter(Boolean).join(" · "));
-  const shown = text.length > room ? `${text.slice(0, room - 1)}…` : text;
-  return `  ${shown.padEnd(room)}  ${style("dim", end)}`;
+  const text = toExcerpt([title, subject].filter(Boolean).join(" · "), room);
+  return `  ${text.padEnd(room)}  ${style("dim", end)}`;
+}
+
+/** The code of a question, which is shorter than its id, and that of its commands. */
+function nameOf({ id, part, actions: [action] }: InboxItem): string {
+  return (part === "decide" && / code ([a-z\d]+)$/.exec(action?.label ?? "")?.[1]) || id;
 }
 
 function toDuration(ms: number): string {
@@ -46,15 +55,19 @@ function toDuration(ms: number): string {
   return minutes < 120 ? `${minutes} min` : `${Math.round(minutes / 60)} h`;
 }
 
-function formatItem({ title, subject, since, until, ended, blocks, actions }: InboxItem, width: number): string[] {
+function formatItem(item: InboxItem, width: number): string[] {
+  const { part, title, subject, since, until, ended, blocks, actions } = item;
   const times = [`since ${since}`, ...(until === undefined ? [] : [`until ${until}`])].join(", ");
   const end = ended && `${ended.word}${ended.by === undefined ? "" : ` by ${ended.by}`} at ${ended.at}`;
   return [
-    style("bold", toPrintable(title)),
-    ...(subject === undefined ? [] : [toPrintable(subject)]),
+    style("bold", toExcerpt(title)),
+    ...(subject === undefined ? [] : [toExcerpt(subject, 2 * width)]),
     style("dim", end === undefined ? times : toPrintable(`${times}; ${end}`)),
     "",
     ...toBlockLines(blocks, { width, texts: false }),
-    ...actions.map(({ label, method, path }) => style("dim", toPrintable(`${label}: ${method} ${path}`))),
+    "",
+    ...(part === "decide" && actions.length > 0
+      ? toCommands({ kind: actions.some(({ id }) => id === "done") ? "outcome" : "call", code: nameOf(item) })
+      : actions.map(({ label, method, path }) => style("dim", toPrintable(`${label}: ${method} ${path}`)))),
   ];
 }

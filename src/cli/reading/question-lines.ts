@@ -1,5 +1,11 @@
 import { toArgumentLines } from "../../core/approvals/question/block-lines.ts";
-import { type Block, describeStands, PART_NAMES, type Question } from "../../core/approvals/question/card.ts";
+import {
+  type Block,
+  describeStands,
+  type Fact,
+  PART_NAMES,
+  type Question,
+} from "../../core/approvals/question/card.ts";
 import { toCommand } from "../../core/shared/text/command.ts";
 import { style } from "../io.ts";
 
@@ -48,14 +54,19 @@ function toPart(block: Block, { width, texts }: LinesOptions): string[] {
   const room = Math.max(20, width - LABEL_WIDTH);
   const isOutside = block.from === "event" || block.from === "agent" || block.from === "tool";
   const quote = (lines: readonly string[]): string[] => {
-    const shown = lines.flatMap((line) => wrap(line, room - BAR.length));
+    const shown = lines.flatMap((line) => line.split("\n")).flatMap((line) => wrap(line, room - BAR.length));
     return isOutside ? shown.map((line) => style("dim", BAR) + line) : shown;
   };
   if (block.kind === "quote") return toQuote(block, quote, texts);
-  if (block.kind === "facts")
-    return quote(block.rows.map(({ name, value }) => [...(name ? [`${name}:`] : []), value].join(" ")));
+  if (block.kind === "facts") return quote(block.rows.map(toFactLine));
   if (block.kind === "note") return wrap(block.text, room);
   return quote(toArgumentLines(block, describeStands) ?? []);
+}
+
+/** `Event: 0197…`. What is only a link of the page has its place: `Show all: #/activity?status=failed`. */
+function toFactLine({ name, value, place = "" }: Fact): string {
+  if (name === undefined && place !== "") return `${value}: #/${place}`;
+  return name === undefined ? value : `${name}: ${value}`;
 }
 
 function toQuote(
@@ -78,7 +89,8 @@ function toQuote(
   ];
 }
 
-function toCommands({ kind, code }: Question): string[] {
+/** The commands that decide it. */
+export function toCommands({ kind, code }: Pick<Question, "kind" | "code">): string[] {
   if (kind === "outcome")
     return ["--done", "--again", "--give-up"].map((flag) => `${toCommand("approvals settle", code)} ${flag}`);
   return [toCommand("approvals approve", code), `${toCommand("approvals deny", code)} --reason "…"`];

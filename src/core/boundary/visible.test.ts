@@ -17,12 +17,22 @@ test.each([
   ["a mathematical letter", "𝐫m", "\\u{1d42b}m"],
   ["a dot that is none", "example․com", "example\\u{2024}com"],
   ["a quotation mark", "it’s", "it\\u{2019}s"],
+  ["an Arabic letter in an id", "INV-\u0627, user:\u05e1x", "INV-\\u{627}, user:\\u{5e1}x"],
+  ["what changes the direction, beside letters", "\u05d5\u202e\u0627\u200f", "\u05d5\\u{202e}\u0627\\u{200f}"],
+  ["an Arabic digit in a text", "\u0627 \u0665", "\u0627 \\u{665}"],
   ["a digit of another script", "1٢२", "1\\u{662}\\u{968}"],
 ])("%s is written as its number", (_, text, visible) => expect(toVisible(text)).toBe(visible));
 
-test.each(["plain\n\ttext", "Grüße, ça va? Dziękuję", "日本語のテキスト", "नमस्ते", "🚀 done", ""])("%j stays", (text) =>
-  expect(toVisible(text)).toBe(text),
-);
+test.each([
+  "plain\n\ttext",
+  "Grüße, ça va? Dziękuję",
+  "日本語のテキスト",
+  "नमस्ते",
+  "مرحبا، كيف حالك؟",
+  '{"name":"שלום עולם"}',
+  "🚀 done",
+  "",
+])("%j stays", (text) => expect(toVisible(text)).toBe(text));
 
 test("a long text takes linear time", () => {
   const text = `a${"\u0301".repeat(300_000)}`;

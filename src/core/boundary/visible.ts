@@ -2,7 +2,8 @@ import { CONFUSABLES, OTHER_CONFUSABLES } from "./confusables.generated.ts";
 
 /**
  * A text for a person who decides by what they see: each character that is invisible, controls the direction or the device,
- * or looks like ASCII without being it is written as its number, `\u{202e}`. Line ends, tabs and emoji stay.
+ * or looks like ASCII without being it is written as its number, `\u{202e}`. Line ends, tabs and emoji stay, and so do words in
+ * Hebrew and Arabic letters.
  */
 export function toVisible(text: string): string {
   if (PLAIN.test(text)) return text;
@@ -17,9 +18,21 @@ export function toVisible(text: string): string {
 let emoji: RegExp | undefined;
 
 function markHidden(text: string): string {
-  const marked = text.replaceAll(HIDDEN, (found) => Array.from(found, toNumber).join(""));
-  return Array.from(marked, (char) => (isConfusable(char) ? toNumber(char) : char)).join("");
+  const marked = text.replaceAll(WORD, markConfusable);
+  return marked.replaceAll(HIDDEN, (found) => Array.from(found, toNumber).join(""));
 }
+
+/** Everything between spaces, quotation marks, brackets and commas: a word of a text, an id, an address. */
+const WORD = /[^\s"'()[\]{}<>,;]+/gu;
+
+/** Hebrew and Arabic letters are read as such where no ASCII stands beside them: an id could hide one as an `l`. */
+function markConfusable(word: string): string {
+  const isText = !/[A-Za-z\d]/.test(word);
+  const isRead = (char: string): boolean => !isConfusable(char) || (isText && RIGHT_TO_LEFT.test(char));
+  return Array.from(word, (char) => (isRead(char) ? char : toNumber(char))).join("");
+}
+
+const RIGHT_TO_LEFT = /[[\p{scx=Hebrew}\p{scx=Arabic}]&&[\p{L}\p{M}]]/v;
 
 const PLAIN = /^[\n\t\x20-\x7e]*$/;
 

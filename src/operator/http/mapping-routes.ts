@@ -1,8 +1,9 @@
 import type { FromSchema } from "json-schema-to-ts";
+import { toWord } from "../../core/shared/text/command.ts";
 import { DAY_MS } from "../../core/shared/time.ts";
 import { json } from "../../core/ingress/router.ts";
 import { DIFF_SCHEMA } from "../diff.ts";
-import { toMappingSourceView, toMappingViews } from "../mapping-views.ts";
+import { type MappingView, toMappingSourceView, toMappingViews } from "../mapping-views.ts";
 import { MAX_REJECTIONS } from "../rejections.ts";
 import { HookError } from "../../core/errors.ts";
 import { createRequireBody, type RequireBody } from "../body.ts";
@@ -25,6 +26,17 @@ const START_SCHEMA = {
 } as const;
 
 const requireStart: RequireBody<FromSchema<typeof START_SCHEMA>> = createRequireBody(START_SCHEMA, "transform");
+
+/** The command that sends a request to a hook of this configuration, where the configuration is. */
+function toFirstRequest(views: readonly MappingView[], hooksUrl: string): string {
+  const open = views.find(({ url, auth }) => url !== undefined && auth === undefined);
+  return [
+    `curl ${toWord(open?.url ?? `${hooksUrl}/wake`)}`,
+    `-H "Authorization: Bearer $(cat .webhooks/hook-token)"`,
+    `-H "Content-Type: application/json"`,
+    `-d '${open ? "{}" : '{"text":"Hello"}'}'`,
+  ].join(" \\\n  ");
+}
 
 /** The mappings, and what others would do. */
 export function createMappingRoutes({
@@ -57,7 +69,7 @@ export function createMappingRoutes({
           hooksUrl,
           now: Date.now(),
         });
-        return { hooksUrl, saves: saving.isOn(), mappings: views };
+        return { hooksUrl, firstRequest: toFirstRequest(views, hooksUrl), saves: saving.isOn(), mappings: views };
       },
     }),
     "GET /api/mappings/:id/source": answering({

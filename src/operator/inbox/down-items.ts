@@ -4,8 +4,8 @@ import type { Run } from "../../core/journal/journal.ts";
 import { toIso } from "../iso-times.ts";
 import type { StatusView } from "../status.ts";
 import type { SubscriptionRow } from "../subscription-rows.ts";
-import { toHealthItems, tryNow } from "./health-items.ts";
-import { type InboxItem, toFacts } from "./item.ts";
+import { SYSTEM, toHealthItems, tryNow } from "./health-items.ts";
+import { type InboxItem, toActivity, toFacts, toLinks } from "./item.ts";
 import { describeWaiting } from "./work-items.ts";
 
 /** Something may heal by itself in this time, in milliseconds. */
@@ -57,7 +57,10 @@ function toReloadItem({
     subject: toVisible(message ?? ""),
     since: at,
     ...(problems.length > 1 && { count: problems.length }),
-    blocks: toFacts("service", { Place: toVisible(place), Problem: toVisible(message ?? "") }),
+    blocks: [
+      ...toFacts("service", { Place: toVisible(place), Problem: toVisible(message ?? "") }),
+      ...toLinks({ "Show all problems": "mappings" }),
+    ],
     actions: [],
   };
 }
@@ -83,6 +86,7 @@ function toModelItems(ready: readonly Run[], now: number): InboxItem[] {
         blocks: [
           ...toFacts("service", { "Next try": next > now ? toIso(next) : undefined }),
           ...toFacts("tool", { Error: toVisible(runs.find(({ error }) => error !== undefined)?.error ?? "") }),
+          ...toLinks({ "Show the turns": toActivity({ show: "turns", status: "waiting" }) }),
         ],
         actions: [tryNow(`/api/models/${encodeURIComponent(provider)}/try`)],
       },
@@ -105,7 +109,11 @@ function toMailboxItem({ name, mailbox, state, error, folders }: StatusView["mai
       title: `Mailbox ${toVisible(name)} gives no mail: ${state}`,
       subject: toVisible(mailbox),
       since,
-      blocks: [...toFacts("service", { "Next try": nextTry }), ...toFacts("tool", { Error: toVisible(error ?? "") })],
+      blocks: [
+        ...toFacts("service", { "Next try": nextTry }),
+        ...toFacts("tool", { Error: toVisible(error ?? "") }),
+        ...SYSTEM,
+      ],
       actions: [tryNow(`/api/mailboxes/${encodeURIComponent(name)}/try`)],
     },
   ];
@@ -126,7 +134,10 @@ function toSilentItem(
       title: rule.hook === undefined ? "No event comes" : `No event of ${hook}`,
       subject: rule.key,
       since: toIso(since),
-      blocks: toFacts("service", { "Last event": lastAt === undefined ? "none yet" : toIso(lastAt), Rule: rule.key }),
+      blocks: [
+        ...toFacts("service", { "Last event": lastAt === undefined ? "none yet" : toIso(lastAt), Rule: rule.key }),
+        ...toLinks({ "Show its requests": toActivity({ hook: rule.hook }) }),
+      ],
       actions: [],
     },
   ];
@@ -150,6 +161,7 @@ function toSubscriptionItem({
     blocks: [
       ...toFacts("service", { Address: toVisible(url) }),
       ...toFacts("tool", { Error: toVisible(lastError ?? "") }),
+      ...SYSTEM,
     ],
     actions: [{ id: "retry", label: "Retry", method: "POST", path: `/api/subscriptions/${id}/retry` }],
   };

@@ -2,7 +2,7 @@ import { toVisible } from "../../core/boundary/visible.ts";
 import { toCommand } from "../../core/shared/text/command.ts";
 import { toolSetOf } from "../../core/shared/text/text.ts";
 import { toIso } from "../iso-times.ts";
-import { type InboxItem, toFacts } from "./item.ts";
+import { type InboxItem, toActivity, toFacts, toLinks } from "./item.ts";
 
 /** The kind of notes that say what does not work, each under the id of its item. */
 export const HEALTH = "health";
@@ -22,14 +22,17 @@ export function toHealthItems(notes: readonly { key: string; json: string }[]): 
   return notes.map(({ key: id, json }): InboxItem => {
     const note: HealthNote = JSON.parse(json);
     const [kind = "", ...rest] = id.split(":");
-    const { title, command, actions = [] } = describe(kind, rest.join(":"), note);
+    const { title, command, links = SYSTEM, actions = [] } = describe(kind, rest.join(":"), note);
     return {
       id,
       part: "down",
       title,
       subject: toVisible(note.text),
       since: toIso(note.since),
-      blocks: toFacts("service", { "Seen last": toIso(note.at), Command: command, Problem: toVisible(note.text) }),
+      blocks: [
+        ...toFacts("service", { "Seen last": toIso(note.at), Command: command, Problem: toVisible(note.text) }),
+        ...links,
+      ],
       actions,
     };
   });
@@ -38,6 +41,7 @@ export function toHealthItems(notes: readonly { key: string; json: string }[]): 
 interface Described {
   title: string;
   command?: string;
+  links?: InboxItem["blocks"];
   actions?: InboxItem["actions"];
 }
 
@@ -57,6 +61,7 @@ function describe(kind: string, name: string, { about }: HealthNote): Described 
     case "missed":
       return {
         title: `Events of ${shown} are missing`,
+        links: toLinks({ "Show its requests": toActivity({ hook: name }) }),
         actions: [
           {
             id: "catch-up",
@@ -71,6 +76,8 @@ function describe(kind: string, name: string, { about }: HealthNote): Described 
       return { title: "The service ends again and again" };
   }
 }
+
+export const SYSTEM = toLinks({ "Show the system": "system" });
 
 export function tryNow(path: string): InboxItem["actions"][number] {
   return { id: "try", label: "Try now", method: "POST", path };

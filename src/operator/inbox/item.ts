@@ -62,6 +62,24 @@ function compare(one: string, other: string): number {
   return one < other ? -1 : one > other ? 1 : 0;
 }
 
+/** Where the page shows what the item stands for. A place: `activity?status=failed`. */
+export function toLinks(places: Record<string, string | undefined>): Block[] {
+  const rows = Object.entries(places).flatMap(([value, place]): Fact[] =>
+    place === undefined ? [] : [{ value, place }],
+  );
+  return [{ part: "about", kind: "facts", from: "service", rows }];
+}
+
+/** Everything that came and was done, under a filter. */
+export function toActivity(filter: Record<string, string | undefined>): string {
+  const given = Object.entries(filter).flatMap(([name, value]): [string, string][] => (value ? [[name, value]] : []));
+  return `activity?${new URLSearchParams(given).toString()}`;
+}
+
+export function toMappingPlace(mapping: string): string {
+  return `mappings/${encodeURIComponent(mapping)}`;
+}
+
 /** Facts about an item. Those without a value are left out. */
 export function toFacts(from: WordsOf, facts: Record<string, string | number | undefined>): Block[] {
   const rows = Object.entries(facts).flatMap(([name, value]): Fact[] =>

@@ -3,7 +3,7 @@ import type { EventSummary } from "../../core/journal/journal.ts";
 import { DAY_MS } from "../../core/shared/time.ts";
 import { toIso } from "../iso-times.ts";
 import type { Rejection } from "../rejections.ts";
-import { type InboxItem, toFacts } from "./item.ts";
+import { type InboxItem, toActivity, toFacts, toLinks } from "./item.ts";
 
 const UNKNOWN_MS = 7 * DAY_MS;
 /** Fewer may be a mistake. */
@@ -29,7 +29,13 @@ export function toUnknownItems(rejections: readonly Rejection[], now: number): I
       subject: `${countOf(requests)} requests from ${clients.join(", ")}`,
       since: toIso(Math.max(...times)),
       count: countOf(requests),
-      blocks: toFacts("service", { Clients: clients.join(", "), First: toIso(Math.min(...times)) }),
+      blocks: [
+        ...toFacts("service", { Clients: clients.join(", "), First: toIso(Math.min(...times)) }),
+        ...toLinks({
+          "Show all": toActivity({ status: "refused", hook }),
+          "Show what is recorded": toActivity({ show: "recordings" }),
+        }),
+      ],
       actions: [
         { id: "record", label: "Record the next 20", method: "POST", path: "/api/recordings", body: { path: hook } },
       ],
@@ -55,7 +61,10 @@ export function toLeftItems(skipped: readonly EventSummary[]): InboxItem[] {
       subject: toVisible(newest?.reason ?? ""),
       since: toIso(newest?.receivedAt ?? 0),
       count: events.length,
-      blocks: toFacts("service", { "By from": by("from"), "By place": by("place") }),
+      blocks: [
+        ...toFacts("service", { "By from": by("from"), "By place": by("place") }),
+        ...toLinks({ "Show all": toActivity({ mapping, status: "skipped" }) }),
+      ],
       actions: [],
     };
   });

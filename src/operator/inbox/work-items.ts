@@ -8,7 +8,7 @@ import { toToken } from "../bulk/bulk.ts";
 import type { BulkFilter } from "../bulk/select.ts";
 import { groupDeadLetters } from "../dead-letter-groups.ts";
 import { toIso } from "../iso-times.ts";
-import { type InboxItem, toFacts } from "./item.ts";
+import { type InboxItem, toActivity, toFacts, toLinks, toMappingPlace } from "./item.ts";
 
 export interface FailedRows {
   /** Newest first, as `failed`. */
@@ -39,6 +39,7 @@ export function toFailedItems(rows: FailedRows, now: number): InboxItem[] {
         error,
         subjects: own.flatMap(({ eventId }) => subjects.get(eventId) ?? []),
         event: own[0]?.eventId,
+        rows: { show: kind === "run" ? "turns" : "messages", hook, group },
       }),
       actions: toBulkActions(["retry", "drop"], count, {
         filter: { kind, hook, group },
@@ -57,16 +58,22 @@ interface FailureFacts {
   subjects: readonly string[];
   /** The newest. */
   event: string | undefined;
+  /** The filter that has exactly what failed. */
+  rows: Record<string, string | undefined>;
 }
 
-function toFailureBlocks({ times, savedAt, error, subjects, event }: FailureFacts): Block[] {
+function toFailureBlocks({ times, savedAt, error, subjects, event, rows }: FailureFacts): Block[] {
   const saved = savedAt === undefined ? {} : { "Saved since": toIso(savedAt) };
   const newest = [...new Set(subjects)].slice(0, MAX_SUBJECTS).join(" · ");
   return [
     ...toFacts("service", { First: toIso(Math.min(...times)), Last: toIso(Math.max(...times)), ...saved }),
     ...toFacts("tool", { Error: toVisible(error) }),
     ...toFacts("event", { Subjects: toVisible(newest) }),
-    ...toFacts("service", { Event: event }).map((block): Block => ({ ...block, part: "who" })),
+    ...toLinks({
+      "Show all": toActivity({ ...rows, status: "failed" }),
+      "Show the newest": event && `events/${event}`,
+      Playground: rows["mapping"] && `${toMappingPlace(rows["mapping"])}/edit${event ? `?event=${event}` : ""}`,
+    }),
   ];
 }
 
@@ -97,6 +104,7 @@ function toFailedRequests({ failed, savedAt }: FailedRows, now: number): InboxIt
         error: failure.detail ?? failure.message,
         subjects: events.flatMap(({ subject }) => subject ?? []),
         event: newest?.id,
+        rows: { hook, mapping, group },
       }),
       actions: toBulkActions(["replay", "drop"], events.length, {
         filter: { kind: "request", hook, mapping, group },
@@ -147,7 +155,10 @@ export function toWaitingItems({ pauses, ready, held }: WaitingRows): InboxItem[
       subject: describeWaiting(waiting),
       since: toIso(since),
       count: waiting.length,
-      blocks: [],
+      blocks: toLinks({
+        "Show the turns": toActivity({ show: "turns", status: "waiting", mapping }),
+        "Show the mapping": toMappingPlace(mapping),
+      }),
       actions: [
         { id: "resume", label: "Resume", method: "POST", path: `/api/mappings/${encodeURIComponent(mapping)}/resume` },
       ],
@@ -167,7 +178,10 @@ export function toWaitingItems({ pauses, ready, held }: WaitingRows): InboxItem[
       subject: turns,
       since: toIso(Math.min(...runs.map(({ createdAt }) => createdAt))),
       count: runs.length,
-      blocks: toFacts("service", { Turns: turns, Limit: LIMITS[reason] }),
+      blocks: [
+        ...toFacts("service", { Turns: turns, Limit: LIMITS[reason] }),
+        ...toLinks({ "Show the turns": toActivity({ show: "turns", status: "held" }), Spend: "spend" }),
+      ],
       actions: [
         {
           id: "release",

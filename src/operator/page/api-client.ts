@@ -26,10 +26,6 @@ function changeAccess(ended: string | undefined): void {
 /** When the service was last heard of, in milliseconds since the epoch. */
 export const answeredAt = signal(Date.now());
 
-export function answered(): void {
-  answeredAt.value = Date.now();
-}
-
 /** The parameters of a path and of its query; those without a value are left out. */
 export type Params = Record<string, string | number | undefined>;
 
@@ -61,8 +57,15 @@ export async function call<Endpoint extends keyof OperatorAnswers>(
   return parseExactAt(text, ["request", "payload"]);
 }
 
+/** A call of the API as the service offers it. */
+export interface Action {
+  method: string;
+  path: string;
+  body?: object;
+}
+
 /** Does what an item of the inbox offers. */
-export async function act({ method, path, body }: InboxItem["actions"][number], isLast: boolean): Promise<void> {
+export async function act({ method, path, body }: Action, isLast: boolean): Promise<void> {
   const response = await request(method, path, { body, isLast });
   if (!response.ok) throw await toRefusal(response);
 }
@@ -102,7 +105,7 @@ async function request(method: string, path: string, { body = {}, stop, isLast }
   const content = method === "GET" ? {} : { method, headers, body: JSON.stringify(body) };
   try {
     const response = await fetch(`.${path}`, { ...content, signal: stop, keepalive: isLast });
-    answered();
+    answeredAt.value = Date.now();
     return response;
   } catch (cause) {
     throw stop?.aborted ? cause : new Error("The service does not answer.", { cause });
@@ -138,7 +141,7 @@ function fill(path: string, params: Params): string {
 }
 
 export type { ApprovalDetail, EventTimeline as Timeline, EventView, RecordingTimeline } from "../views.ts";
-export type { RunView };
+export type { OperatorAnswers, RunView };
 export type { MappingSourceView as MappingSource, MappingView } from "../mapping-views.ts";
 export type { ActivityView } from "../activity.ts";
 export type { StatusView } from "../status.ts";

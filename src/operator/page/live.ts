@@ -1,6 +1,6 @@
 import { signal } from "@preact/signals";
 import { STREAM_MESSAGES } from "../../core/types.ts";
-import { answered, call } from "./api-client.ts";
+import { answeredAt, call } from "./api-client.ts";
 import { createFeed } from "./feed.ts";
 
 /** Grows with every frame in which something has changed. */
@@ -105,7 +105,7 @@ function setConnection(state: "live" | "lost"): void {
 }
 
 function take(name: string, data: string): void {
-  answered();
+  answeredAt.value = Date.now();
   if (name === "event") feed.addEvent(JSON.parse(data));
   else if (name === "rejection") feed.addRefusal(JSON.parse(data));
   // Something happened before the stream began, or while nobody listened.

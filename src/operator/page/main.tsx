@@ -13,9 +13,10 @@ import { System } from "./lists/system.tsx";
 import { connection, startLive } from "./live.ts";
 import { replay } from "./parts/actions.tsx";
 import { Asking, Dialog } from "./parts/ask.tsx";
-import { Notice, Time } from "./parts/controls.tsx";
+import { Notice, Pair, Time } from "./parts/controls.tsx";
 import { hasDraft } from "./parts/draft.ts";
 import { useCall } from "./parts/load.tsx";
+import { pressOnce } from "./parts/press.ts";
 import { Title } from "./parts/title.tsx";
 import { Playground } from "./playground/playground.tsx";
 import { goTo, hrefTo, route, waiting } from "./router.ts";
@@ -53,9 +54,9 @@ function App(): JSX.Element {
   if (access.value === "closed") return <SignIn />;
   return (
     <>
-      <a class="skip" href="#main" onClick={(event) => skip(event)}>
+      <button class="skip" onClick={() => document.querySelector("main")?.focus()}>
         Skip to the content
-      </a>
+      </button>
       <Navigation />
       <div class="content">
         <Outage />
@@ -118,10 +119,10 @@ function Account(): JSX.Element {
       <span class={`connection ${connection.value}`} role="status">
         {connection.value}
       </span>
-      <button class="quiet" onClick={() => (isHelpOpen.value = true)}>
+      <button class="small" onClick={() => (isHelpOpen.value = true)}>
         Keys
       </button>
-      <button class="quiet" onClick={askToSignOut}>
+      <button class="small" onClick={askToSignOut}>
         Sign out
       </button>
     </p>
@@ -187,11 +188,6 @@ function SignIn(): JSX.Element {
   );
 }
 
-function skip(event: { preventDefault(): void }): void {
-  event.preventDefault();
-  document.querySelector<HTMLElement>("main")?.focus();
-}
-
 const isHelpOpen = signal(false);
 
 /** A key without an action is the browser's own. */
@@ -245,12 +241,9 @@ function Help(): JSX.Element {
     <Dialog title="Keys" isOpen={isHelpOpen.value} close={close}>
       <dl class="pairs">
         {Object.entries(KEYS).map(([key, { does }]) => (
-          <div key={key}>
-            <dt>
-              <kbd>{key}</kbd>
-            </dt>
-            <dd>{does}</dd>
-          </div>
+          <Pair key={key} name={key}>
+            {does}
+          </Pair>
         ))}
       </dl>
       <button onClick={close}>Close</button>
@@ -260,5 +253,6 @@ function Help(): JSX.Element {
 
 access.value = document.documentElement.dataset["signedIn"] === "true" ? "open" : "closed";
 effect(() => (access.value === "open" ? startLive() : undefined));
+pressOnce();
 listenToKeys();
 render(<App />, document.body);

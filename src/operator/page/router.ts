@@ -86,46 +86,46 @@ export function arrive(heading: HTMLElement | null, text: string): void {
   heading.focus({ preventScroll: true });
 }
 
-export const route = computed<Route>(() => {
-  const [path = "", search = ""] = hash.value.replace(/^#\/?/, "").split(/\?(.*)/s);
-  return toPlace({
+export const route = computed<Route>(() => toPlace(parsePlace(hash.value.replace(/^#\/?/, ""))));
+
+function parsePlace(place: string): Route {
+  const [path = "", search = ""] = place.split(/\?(.*)/s);
+  return {
     path: path.split("/").filter(Boolean).map(decode),
     query: Object.fromEntries(new URLSearchParams(search)),
-  });
-});
+  };
+}
 
 /** Earlier addresses, which are kept in bookmarks and messages: the place of each now. */
-const MOVED: Record<string, (query: Route["query"]) => Route> = {
-  inbox: (query) => ({ path: [], query }),
-  approvals: (query) => ({ path: [], query }),
-  runs: ({ state, ...query }) => ({
-    path: ["activity"],
-    query: { show: "turns", ...(state && { status: state }), ...query },
-  }),
-  deliveries: ({ state, ...query }) => ({
-    path: ["activity"],
-    query: { show: "messages", ...(state && { status: state }), ...query },
-  }),
-  "dead-letters": ({ kind, ...query }) => ({
-    path: ["activity"],
-    query: { show: kind === "delivery" ? "messages" : "turns", status: "failed", ...query },
-  }),
-  refused: ({ hook }) => ({ path: ["activity"], query: { status: "refused", ...(hook && { hook }) } }),
-  recordings: (query) => ({ path: ["activity"], query: { ...query, show: "recordings" } }),
-  subscriptions: () => ({ path: ["system"], query: {} }),
-  mailboxes: () => ({ path: ["system"], query: {} }),
-  playground: ({ mapping, ...query }) => ({
-    path: mapping ? ["mappings", mapping, "edit"] : ["mappings", "new"],
-    query,
-  }),
+const MOVED: Record<string, string> = {
+  inbox: "",
+  approvals: "",
+  runs: "activity?show=turns",
+  deliveries: "activity?show=messages",
+  "dead-letters": "activity?show=turns&status=failed",
+  refused: "activity?status=refused",
+  recordings: "activity?show=recordings",
+  subscriptions: "system",
+  mailboxes: "system",
+  playground: "mappings/new",
 };
 
 function toPlace({ path, query }: Route): Route {
   const [first, ...rest] = path;
   // The list of requests was the first screen.
   if (first === undefined) return { path: Object.keys(query).length > 0 ? ["activity"] : [], query };
-  if (rest.length === 0) return MOVED[first]?.(query) ?? { path, query };
-  return { path: [first === "approvals" ? "inbox" : first, ...rest], query };
+  if (rest.length > 0) return { path: [first === "approvals" ? "inbox" : first, ...rest], query };
+  const moved = MOVED[first];
+  if (moved === undefined) return { path, query };
+  const { state, kind, mapping, ...others } = query;
+  if (first === "playground" && mapping) return { path: ["mappings", mapping, "edit"], query: others };
+  const now = parsePlace(moved);
+  const named = {
+    ...(state && { status: state }),
+    ...(kind === "delivery" && { show: "messages" }),
+    ...(mapping && { mapping }),
+  };
+  return { path: now.path, query: { ...others, ...now.query, ...named } };
 }
 
 /** The link to a place; parameters without a value are left out. */

@@ -42,6 +42,8 @@ export interface Cell {
 export interface Fact {
   name?: string;
   value: string;
+  /** The place of the operator's page that shows it: `events/<id>`. */
+  place?: string;
 }
 
 /** Texts in it are as `toVisible` gives them: nothing in them is hidden. */

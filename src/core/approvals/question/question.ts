@@ -81,12 +81,18 @@ function toAbout({ approval, run, event }: QuestionRows): Block[] {
   const source = action && listTargets(action).find(({ toSource }) => toSource);
   const place = source && showLine(`${source.channel} ${source.to ?? ""}`);
   const service = [
-    { name: "Mapping", value: showLine(approval.mapping || (approval.hook ?? "")) },
+    approval.mapping
+      ? {
+          name: "Mapping",
+          value: showLine(approval.mapping),
+          place: `mappings/${encodeURIComponent(approval.mapping)}`,
+        }
+      : { name: "Hook", value: showLine(approval.hook ?? "") },
     { name: "Place", value: place },
     { name: "Received", value: event && new Date(event.receivedAt).toISOString() },
   ];
   const outside = [
-    { name: "Subject", value: event?.subject && showLine(event.subject) },
+    { name: "Subject", value: event?.subject && showLine(event.subject), ...toEventPlace(approval) },
     { value: approval.startedBy && `Started by ${showLine(approval.startedBy)}` },
   ];
   return [
@@ -101,6 +107,9 @@ function toAbout({ approval, run, event }: QuestionRows): Block[] {
     })),
   ].filter((block) => block.kind !== "facts" || block.rows.length > 0);
 }
+
+const toEventPlace = ({ eventId }: NewApproval): { place?: string } =>
+  eventId === undefined ? {} : { place: `events/${eventId}` };
 
 function toFacts(from: WordsOf, rows: Partial<Fact>[]): Block {
   return {
@@ -222,7 +231,7 @@ function toWho({ approval, run, asked }: QuestionRows): Block[] {
     ...(asked && asked.by.length > 0
       ? [{ name: "May decide", value: `${asked.by.join(", ")} in ${asked.channel ?? ""} ${asked.to ?? ""}`.trim() }]
       : []),
-    ...(eventId === undefined ? [] : [{ name: "Event", value: eventId }]),
+    ...(eventId === undefined ? [] : [{ name: "Event", value: eventId, ...toEventPlace(approval) }]),
     { name: "Run", value: `${runId}, step ${step}` },
     ...(hash === undefined ? [] : [{ name: "Hash", value: hash }]),
     ...(grant === undefined ? [] : [{ name: "Grant", value: showLine(grant) }]),

@@ -3,7 +3,7 @@ import { loadAtFirstUse } from "../../shared/system/package.ts";
 
 const diff = loadAtFirstUse<typeof Diff>("diff");
 
-/** A line that was added or removed, or that stays. */
+/** A line, or a word, that was added or removed, or that stays. */
 export interface ChangedLine {
   kind: "added" | "removed" | "same";
   text: string;
@@ -30,3 +30,17 @@ function toChangedLine(line: string): ChangedLine {
 }
 
 const KINDS: Record<string, ChangedLine["kind"]> = { "+": "added", "-": "removed" };
+
+/** The words of two texts: those that were removed, those that were added, and those that stay. Too many: the texts as a whole. */
+export function toChangedWords(before: string, after: string): ChangedLine[] {
+  const parts = diff().diffWordsWithSpace(before, after, { maxEditLength: MAX_EDITS });
+  if (!parts)
+    return [
+      { kind: "removed", text: before },
+      { kind: "added", text: after },
+    ];
+  return parts.map(({ added, removed, value: text }) => ({
+    kind: added ? "added" : removed ? "removed" : "same",
+    text,
+  }));
+}

@@ -5,7 +5,6 @@ import { period } from "../inbox/period.tsx";
 import { formatMs, formatNumber } from "../parts/format.ts";
 import { useCall, useWidget } from "../parts/load.tsx";
 import { setQuery } from "../router.ts";
-import type { Series } from "./charts.ts";
 
 /** Rate and latency of the period, once they are unfolded. */
 export function Charts(): JSX.Element {
@@ -21,37 +20,26 @@ export function Charts(): JSX.Element {
 function Drawn(): JSX.Element {
   const { data } = useCall("GET /api/activity", { period: period.value });
   const steps = data ? withGaps(data) : [];
-  const times = steps.map(({ at }) => Date.parse(at) / 1000);
-  const valuesOf = (of: (step: Step) => number | null | undefined): (number | null)[] =>
-    steps.map((step) => of(step) ?? null);
   return (
     <>
       <ChartBox
         label={`Requests in ${data?.stepMinutes ?? 5} minutes`}
         format={formatNumber}
-        times={times}
-        series={[
-          { label: "all", color: "--accent", isArea: true, values: valuesOf(({ requests }) => requests) },
-          { label: "4xx", color: "--warn", values: valuesOf(({ clientErrors }) => clientErrors) },
-          { label: "5xx", color: "--bad", values: valuesOf(({ serverErrors }) => serverErrors) },
-        ]}
+        steps={steps}
+        lines={{
+          all: ["--accent", ({ requests }) => requests],
+          "4xx": ["--warn", ({ clientErrors }) => clientErrors],
+          "5xx": ["--bad", ({ serverErrors }) => serverErrors],
+        }}
       />
       <ChartBox
         label="Response time"
         format={(ms) => (ms === 0 ? "0" : formatMs(ms))}
-        times={times}
-        series={[
-          {
-            label: "mean",
-            color: "--accent",
-            values: valuesOf(({ requests, totalMs = 0 }) => (requests ? totalMs / requests : null)),
-          },
-          {
-            label: "slowest",
-            color: "--quiet",
-            values: valuesOf(({ requests, slowestMs }) => (requests ? slowestMs : null)),
-          },
-        ]}
+        steps={steps}
+        lines={{
+          mean: ["--accent", ({ requests, totalMs = 0 }) => (requests ? totalMs / requests : null)],
+          slowest: ["--quiet", ({ requests, slowestMs }) => (requests ? slowestMs : null)],
+        }}
       />
     </>
   );
@@ -80,12 +68,17 @@ function selectTimes(from: number, to: number): void {
 
 interface ChartBoxProps {
   label: string;
-  times: number[];
-  series: Series[];
+  steps: readonly Step[];
+  /** By name, each with its color and its value at a step. */
+  lines: Record<string, [color: string, of: (step: Step) => number | null | undefined]>;
   format(value: number): string;
 }
 
-function ChartBox({ label, times, series, format }: ChartBoxProps): JSX.Element {
+function ChartBox({ label, steps, lines, format }: ChartBoxProps): JSX.Element {
+  const times = steps.map(({ at }) => Date.parse(at) / 1000);
+  const series = Object.entries(lines).map(([name, [color, of]]) => {
+    return { label: name, color, values: steps.map((step) => of(step) ?? null) };
+  });
   const host = useWidget(
     async () => {
       const { createChart } = await import("./charts.ts");

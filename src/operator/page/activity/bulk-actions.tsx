@@ -1,7 +1,7 @@
 import type { JSX } from "preact";
 import { call } from "../api-client.ts";
 import { confirmed } from "../parts/ask.tsx";
-import { notifyOf } from "../parts/controls.tsx";
+import { notify, notifyOf } from "../parts/controls.tsx";
 import { formatNumber, toLine } from "../parts/format.ts";
 import type { Filter } from "../row.ts";
 
@@ -49,17 +49,17 @@ async function treat(action: Action, filter: object): Promise<void> {
   const label = `${NAMES[action]} ${formatNumber(count)}`;
   if (count === 0 || !(await confirmed(`${label}?`, text, label))) return;
   const work = call("POST /api/bulk", {}, { body: { action, filter, token } });
-  const timer = setInterval(
-    () =>
-      void notifyOf(
-        call("GET /api/bulk/:id", { id: token }),
-        ({ changed }) => `${formatNumber(changed)} of ${formatNumber(count)} …`,
-        failed,
-      ),
-    PROGRESS_MS,
-  );
+  let isOver = false;
+  const show = ({ changed }: { changed: number }): void => {
+    if (!isOver) notify(`${formatNumber(changed)} of ${formatNumber(count)} …`);
+  };
+  const timer = setInterval(() => void call("GET /api/bulk/:id", { id: token }).then(show, () => {}), PROGRESS_MS);
+  const end = (): void => {
+    isOver = true;
+    clearInterval(timer);
+  };
   await notifyOf(
-    work.finally(() => clearInterval(timer)),
+    work.finally(end),
     ({ changed = 0, failed: not = 0, error }) =>
       `${formatNumber(changed)} done${not > 0 ? `, ${formatNumber(not)} not${error === undefined ? "" : `: ${toLine(error, 120)}`}` : ""}.`,
     failed,

@@ -1,15 +1,13 @@
 import uPlot from "uplot";
 
-export interface Series {
+interface Series {
   label: string;
   /** The name of a custom property with the color. */
   color: string;
   values: (number | null)[];
-  /** Filled down to the axis. */
-  isArea?: boolean;
 }
 
-export interface Chart {
+interface Chart {
   update(times: number[], series: Series[]): void;
   destroy(): void;
 }
@@ -95,13 +93,11 @@ function toOptions(element: HTMLElement, series: readonly Series[], { format, on
     ],
     series: [
       {},
-      ...series.map(({ label, color: name, isArea, values }) => ({
+      ...series.map(({ label, color: name, values }) => ({
         label,
         stroke: color(name),
         width: 1.5,
-        fill: isArea ? `color-mix(in srgb, ${color(name)} 14%, transparent)` : undefined,
-        spanGaps: false,
-        points: { show: !isArea && values.filter((value) => value !== null).length < 20, size: 4 },
+        points: { show: values.filter((value) => value !== null).length < 20, size: 4 },
       })),
     ],
   };

@@ -10,16 +10,12 @@ import { SavedViews } from "./saved-views.tsx";
 
 type Listed = "requests" | "turns" | "messages";
 
-/** The filters that a person chooses from a list; links of other screens set any. */
-const CHOSEN: Record<Listed, readonly ("hook" | "mapping" | "status")[]> = {
-  requests: ["hook", "mapping", "status"],
-  turns: ["hook", "mapping", "status"],
-  messages: ["status"],
-};
 const WORDS = { requests: REQUEST_FILTERS, turns: TURN_WORDS, messages: MESSAGE_WORDS };
 
 export function FilterBar({ shown, filter }: { shown: Listed; filter: Filter }): JSX.Element {
-  const others = FILTERS.filter((name) => !(["text", "from", "to", ...CHOSEN[shown]] as string[]).includes(name));
+  // A person chooses these from a list; links of other screens set any.
+  const chosen: ChoiceProps["name"][] = shown === "messages" ? ["status"] : ["hook", "mapping", "status"];
+  const others = FILTERS.filter((name) => !(["text", "from", "to", ...chosen] as string[]).includes(name));
   return (
     <form class="filters" role="search" onSubmit={(event) => event.preventDefault()}>
       {shown === "requests" && (
@@ -35,7 +31,7 @@ export function FilterBar({ shown, filter }: { shown: Listed; filter: Filter }):
         />
       )}
       <TimeFilter />
-      {CHOSEN[shown].map((name) => (
+      {chosen.map((name) => (
         <Choice key={name} name={name} value={filter[name]} words={WORDS[shown]} />
       ))}
       {others.map(

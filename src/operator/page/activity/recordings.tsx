@@ -1,5 +1,6 @@
 import type { JSX } from "preact";
 import { call, type RecordingTimeline } from "../api-client.ts";
+import { Act } from "../parts/actions.tsx";
 import { notifyOf, Pairs, Time } from "../parts/controls.tsx";
 import { formatNumber, toLine } from "../parts/format.ts";
 import { Page, useCall } from "../parts/load.tsx";
@@ -13,7 +14,7 @@ export function Recordings(): JSX.Element {
   const start = (event: SubmitEvent & { currentTarget: HTMLFormElement }): void => {
     event.preventDefault();
     const work = call("POST /api/recordings", {}, { body: { path: new FormData(event.currentTarget).get("path") } });
-    void notifyOf(work, () => "Recording for 10 minutes, 20 requests at most.", "Not started").then(loaded.reload);
+    void notifyOf(work, "Recording for 10 minutes, 20 requests at most.", "Not started").then(loaded.reload);
   };
   return (
     <>
@@ -53,17 +54,13 @@ export function Recordings(): JSX.Element {
 
 export function Recording({ id }: { id: string }): JSX.Element {
   const loaded = useCall("GET /api/recordings/:id", { id });
-  const remove = async (): Promise<void> => {
-    await notifyOf(call("DELETE /api/recordings/:id", { id }), () => "Deleted.", "Not deleted");
-    goTo(["activity"], { show: "recordings" });
-  };
   return (
     <Page title="Recording" from={loaded}>
       {({ hook, requests }) => (
         <>
           <p class="actions">
             <b>{toLine(hook, 100)}</b>
-            <button onClick={() => void remove()}>Delete</button>
+            <Act name="Delete" id={id} of="the recording" then={() => goTo(["activity"], { show: "recordings" })} />
           </p>
           {requests.length === 0 && <p class="empty">No request has come yet.</p>}
           {requests.map((one) => (

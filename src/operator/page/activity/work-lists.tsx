@@ -1,6 +1,6 @@
 import type { JSX } from "preact";
 import type { DeliveryView, RunView } from "../api-client.ts";
-import { cancelRun, isAsking, isReleasable, isUnfinished, releaseRuns } from "../parts/actions.tsx";
+import { isAsking, RunActions } from "../parts/actions.tsx";
 import { State, Time } from "../parts/controls.tsx";
 import { SessionLink, Wait } from "../parts/conversation.tsx";
 import { formatCost, formatMs, formatNumber, toLine } from "../parts/format.ts";
@@ -51,23 +51,6 @@ function Result({ run }: { run: RunView }): JSX.Element {
       </span>
     );
   return <span class={error === undefined ? undefined : "bad"}>{toLine(error ?? reply, 200)}</span>;
-}
-
-function RunActions({ run }: { run: RunView }): JSX.Element | null {
-  if (!isUnfinished(run)) return null;
-  const label = `the turn of ${toLine(run.sessionKey, 40)}`;
-  return (
-    <span class="row-actions">
-      {isReleasable(run) && (
-        <button aria-label={`Release ${label}`} onClick={() => void releaseRuns({ run: run.id }, "This turn")}>
-          Release
-        </button>
-      )}
-      <button aria-label={`Cancel ${label}`} onClick={() => void cancelRun(run)}>
-        Cancel
-      </button>
-    </span>
-  );
 }
 
 function tookOf({ startedAt, finishedAt }: RunView): string {

@@ -6,7 +6,6 @@ import { readBody, type Timeline } from "../api-client.ts";
 import { changes, feed } from "../live.ts";
 import { Copy, Detail, download, Pairs, State, Time, Warnings } from "../parts/controls.tsx";
 import { escapeHidden, formatMs, outcomeBeside, parseJson, toLine } from "../parts/format.ts";
-import { Entry } from "../parts/conversation.tsx";
 import { hasDraft, useDraft } from "../parts/draft.ts";
 import { Loading, useCall, useLoad } from "../parts/load.tsx";
 import { Tree } from "../parts/tree.tsx";
@@ -35,7 +34,6 @@ function Details({ event }: { event: Timeline }): JSX.Element {
   const { id, hook, mapping, event: name, subject, credential, replayOf, replayedBy, request } = event;
   const [isEdited, setEdited] = useState(() => hasDraft(`replay ${id}`));
   const hasBody = request.payload !== "";
-  const said = event.entries.filter(({ role }) => role !== "system");
   return (
     <>
       <header>
@@ -99,16 +97,6 @@ function Details({ event }: { event: Timeline }): JSX.Element {
           <Pairs label="Headers" pairs={request.headers} />
         </div>
       </div>
-      {said.length > 0 && (
-        <>
-          <h2>Conversation</h2>
-          <div class="conversation">
-            {said.map((entry) => (
-              <Entry key={entry.seq} entry={entry} />
-            ))}
-          </div>
-        </>
-      )}
     </>
   );
 }

@@ -1,8 +1,8 @@
 import type { ComponentChildren, JSX } from "preact";
-import { type DeliveryView, call, type FailedAttemptView, type RunView, type Timeline } from "../api-client.ts";
-import { Detail, notifyOf, State, Text, Time, Warnings } from "../parts/controls.tsx";
+import type { DeliveryView, FailedAttemptView, RunView, Timeline } from "../api-client.ts";
+import { Detail, State, Text, Time, Warnings } from "../parts/controls.tsx";
 import { escapeHidden, formatCost, formatMs, formatNumber, toLine } from "../parts/format.ts";
-import { cancelRun, isAsking, isReleasable, isUnfinished, releaseRuns } from "../parts/actions.tsx";
+import { Act, isAsking, RunActions } from "../parts/actions.tsx";
 import { Log, Prompt, SessionLink, Wait, Words } from "../parts/conversation.tsx";
 import { hrefTo } from "../router.ts";
 
@@ -10,26 +10,35 @@ interface StepProps {
   name: string;
   /** Time of its end. */
   at?: string;
+  /** Time of its start, or else how long it took. */
+  from?: string;
   ms?: number;
   tone?: "good" | "bad" | "warn" | "live";
+  error?: string;
+  warnings?: readonly string[];
   children?: ComponentChildren;
 }
 
-function Step({ name, at, ms, tone, children }: StepProps): JSX.Element {
+function Step({ name, at, from, ms, tone, error, warnings = [], children }: StepProps): JSX.Element {
+  const took = from && at ? Math.max(0, Date.parse(at) - Date.parse(from)) : ms;
   return (
     <li class={tone}>
       <h3>{name}</h3>
-      <span class="when">
-        {ms !== undefined && <b>{formatMs(ms)}</b>} {at !== undefined && <Time at={at} />}
+      <span>
+        {took !== undefined && <b>{formatMs(took)}</b>} {at !== undefined && <Time at={at} />}
       </span>
-      <div>{children}</div>
+      <div>
+        {children}
+        <Detail text={error} isError />
+        <Warnings texts={warnings} look="quiet" />
+      </div>
     </li>
   );
 }
 
 export function Steps({ event }: { event: Timeline }): JSX.Element {
   const { request, credential, receivedAt, error, status, reason, log, timings, actions, summary } = event;
-  const isAccepted = error === undefined && actions.length > 0;
+  const isRefused = status === "refused";
   return (
     <ol class="timeline">
       <Step name="Received" at={receivedAt} ms={timings?.receiveMs} tone="good">
@@ -48,13 +57,12 @@ export function Steps({ event }: { event: Timeline }): JSX.Element {
         </Step>
       )}
       {error !== undefined && (
-        <Step name={status === "refused" ? "Refused" : "Failed"} tone={status === "refused" ? "warn" : "bad"}>
+        <Step name={isRefused ? "Refused" : "Failed"} tone={isRefused ? "warn" : "bad"} error={error.detail}>
           <b>{error.code}</b> {escapeHidden(error.message)}
-          <Detail text={error.detail} isError />
         </Step>
       )}
       {status === "skipped" && <Step name="Skipped">{escapeHidden(reason ?? "There was no action.")}</Step>}
-      {isAccepted && (
+      {error === undefined && actions.length > 0 && (
         <Step name="Committed" tone="good">
           {actions.map(({ kind, mode, sessionKey, coalesced }, index) => (
             <div key={index}>
@@ -65,7 +73,7 @@ export function Steps({ event }: { event: Timeline }): JSX.Element {
         </Step>
       )}
       {event.runs.map((run) => (
-        <RunSteps key={run.id} run={run} />
+        <RunSteps key={run.id} run={run} event={event} />
       ))}
       {summary !== undefined && (
         <Step name="Summary" tone="good">
@@ -91,30 +99,25 @@ function Mapped({ event: { mapping, error, hook, timings, actions } }: { event: 
   );
 }
 
-const msBetween = (from: string | undefined, to: string | undefined): number | undefined =>
-  from === undefined || to === undefined ? undefined : Math.max(0, Date.parse(to) - Date.parse(from));
-
-function RunSteps({ run }: { run: RunView }): JSX.Element {
+function RunSteps({ run, event }: { run: RunView; event: Timeline }): JSX.Element {
   const { state, attempts, createdAt, dueAt, startedAt, finishedAt, model, error, warnings } = run;
   const { holdReason, waitingFor, waitsFor, reply, failedAttempts = [], steps = [] } = run;
-  const earlier = failedAttempts.filter(({ endedAt }) => endedAt === undefined || endedAt !== finishedAt);
   const last = failedAttempts.find(({ endedAt }) => endedAt !== undefined && endedAt === finishedAt);
+  const earlier = failedAttempts.filter((attempt) => attempt !== last);
   const firstAt = earlier[0]?.n === 1 ? earlier[0].startedAt : startedAt;
   const isWaiting = state === "waiting" || state === "held";
   const tone = state === "done" ? "good" : state === "failed" || state === "canceled" ? "bad" : error ? "warn" : "live";
+  const asked = event.entries.find(({ role, runId }) => role === "user" && runId === run.id)?.text;
+  const prompt = asked ?? run.action?.message;
   return (
     <>
-      {firstAt !== undefined && <Step name="Waited" ms={msBetween(createdAt, firstAt)} at={firstAt} tone="good" />}
+      {firstAt !== undefined && <Step name="Waited" from={createdAt} at={firstAt} tone="good" />}
       {[...steps, ...earlier]
         .toSorted((one, other) => one.startedAt.localeCompare(other.startedAt))
         .map((each) =>
-          "kind" in each ? (
-            <RecordedStep key={`step ${each.n}`} step={each} />
-          ) : (
-            <AttemptStep key={`attempt ${each.n}`} attempt={each} isFirst={each === earlier[0]} />
-          ),
+          "kind" in each ? <RecordedStep key={`step ${each.n}`} step={each} /> : toAttempt(each, earlier),
         )}
-      <Step name="Turn" ms={msBetween(startedAt, finishedAt)} at={finishedAt} tone={tone}>
+      <Step name="Turn" from={startedAt} at={finishedAt} tone={tone} warnings={warnings ?? last?.warnings}>
         <p class="facts">
           <State state={state} />
           {holdReason !== undefined && <span class="warn">{escapeHidden(holdReason)}</span>}
@@ -126,25 +129,18 @@ function RunSteps({ run }: { run: RunView }): JSX.Element {
           <Usage run={run} />
         </p>
         {earlier.at(-1)?.error !== error && <Detail text={error} isError />}
-        {state === "failed" && <RetryButton id={run.id} />}
-        {waitsFor && (
-          <p>
-            <Wait wait={waitsFor} />
-          </p>
-        )}
-        <Warnings texts={warnings ?? last?.warnings} look="quiet" />
+        {waitsFor && <Wait wait={waitsFor} />}
+        <RunActions run={run} />
         {reply !== undefined && (
           <div class="entry assistant">
             <Words text={reply.trim() || "(no text)"} />
           </div>
         )}
-        {isUnfinished(run) && (
-          <p class="actions">
-            {isReleasable(run) && (
-              <button onClick={() => void releaseRuns({ run: run.id }, "This turn")}>Release</button>
-            )}
-            <button onClick={() => void cancelRun(run)}>Cancel the turn</button>
-          </p>
+        {prompt !== undefined && (
+          <details open={reply === undefined}>
+            <summary class="quiet">Prompt</summary>
+            <Prompt text={prompt} />
+          </details>
         )}
       </Step>
     </>
@@ -158,7 +154,7 @@ function RecordedStep({ step }: { step: NonNullable<RunView["steps"]>[number] })
   const { kind, state, call: name, title, model, arguments: given, text, sources, startedAt, finishedAt } = step;
   const tone = state === "done" ? "good" : state === "running" ? "live" : "warn";
   return (
-    <Step name={STEP_NAMES[kind]} ms={msBetween(startedAt, finishedAt)} at={finishedAt} tone={tone}>
+    <Step name={STEP_NAMES[kind]} from={startedAt} at={finishedAt} tone={tone}>
       <p class="facts">
         <Text>{name ?? model}</Text>
         {title !== undefined && <span>{toLine(title, 80)}</span>}
@@ -167,32 +163,26 @@ function RecordedStep({ step }: { step: NonNullable<RunView["steps"]>[number] })
         <Usage run={step} />
       </p>
       {given !== undefined && <Detail text={JSON.stringify(given, null, 2)} />}
-      <Folded text={text} isError={state === "failed"} />
+      <Detail text={text || undefined} isError={state === "failed"} />
     </Step>
   );
 }
 
-const MAX_OPEN = 600;
-
-/** An attempt of a turn or a delivery that failed, before the last one. */
-function AttemptStep({ attempt, isFirst }: { attempt: FailedAttemptView; isFirst: boolean }): JSX.Element {
+/** An attempt of a turn or a message that failed, of those before the last one. */
+function toAttempt(attempt: FailedAttemptView, [first]: FailedAttemptView[]): JSX.Element {
   const { n, startedAt, endedAt, error, warnings } = attempt;
   return (
-    <Step name={`Attempt ${n} failed`} ms={msBetween(startedAt, endedAt)} at={endedAt ?? startedAt} tone="warn">
-      {isFirst && n > 1 && <span class="quiet">The {n - 1} before it are not kept.</span>}
-      <Detail text={error} isError />
-      <Warnings texts={warnings ?? []} look="quiet" />
+    <Step
+      key={`attempt ${n}`}
+      name={`Attempt ${n} failed`}
+      from={endedAt && startedAt}
+      at={endedAt ?? startedAt}
+      tone="warn"
+      error={error}
+      warnings={warnings}
+    >
+      {attempt === first && n > 1 && <span class="quiet">The {n - 1} before it are not kept.</span>}
     </Step>
-  );
-}
-
-function Folded({ text, isError }: { text: string | undefined; isError: boolean }): JSX.Element | null {
-  if (text === undefined || text.length <= MAX_OPEN) return <Detail text={text || undefined} isError={isError} />;
-  return (
-    <details>
-      <summary>{formatNumber(text.length)} characters</summary>
-      <Detail text={text} isError={isError} />
-    </details>
   );
 }
 
@@ -206,19 +196,22 @@ function Usage({ run: { usage, cost } }: { run: Pick<RunView, "usage" | "cost"> 
   );
 }
 
+const TONES: Partial<Record<string, StepProps["tone"]>> = {
+  sent: "good",
+  failed: "bad",
+  waiting: "live",
+  running: "live",
+};
+
 function DeliveryStep({ delivery }: { delivery: DeliveryView }): JSX.Element {
-  const { state, channel, to, route, attempts, partsSent, startedAt, sentAt, error, warnings } = delivery;
+  const { id, state, channel, to, route, attempts, partsSent, startedAt, sentAt, error, warnings } = delivery;
   const { failedAttempts = [] } = delivery;
   const sentBy = route?.channel ?? channel;
-  const hasEnded = state === "failed" || state === "canceled";
-  const earlier = hasEnded ? failedAttempts.slice(0, -1) : failedAttempts;
-  const tone = state === "sent" ? "good" : state === "failed" ? "bad" : error ? "warn" : "live";
+  const earlier = state === "failed" || state === "canceled" ? failedAttempts.slice(0, -1) : failedAttempts;
   return (
     <>
-      {earlier.map((attempt, index) => (
-        <AttemptStep key={attempt.n} attempt={attempt} isFirst={index === 0} />
-      ))}
-      <Step name="Delivery" ms={msBetween(startedAt, sentAt)} at={sentAt} tone={state === "skipped" ? undefined : tone}>
+      {earlier.map((attempt) => toAttempt(attempt, earlier))}
+      <Step name="Delivery" from={startedAt} at={sentAt} tone={TONES[state]} warnings={warnings}>
         <p class="facts">
           <State state={state} /> <a href={hrefTo(["activity"], { channel: sentBy })}>{sentBy}</a>
           <Text>{route?.to ?? to}</Text>
@@ -227,20 +220,8 @@ function DeliveryStep({ delivery }: { delivery: DeliveryView }): JSX.Element {
           {attempts > 1 && <span>{attempts} attempts</span>}
         </p>
         {earlier.at(-1)?.error !== error && <Detail text={error} isError />}
-        <Warnings texts={warnings} look="quiet" />
-        {state === "failed" && <RetryButton id={delivery.id} />}
+        {state === "failed" && <Act name="Retry" id={id} of="the message" />}
       </Step>
     </>
-  );
-}
-
-/** Gives a dead letter all its attempts again. */
-function RetryButton({ id }: { id: string }): JSX.Element {
-  const retry = (): void =>
-    void notifyOf(call("POST /api/dead-letters/:id/retry", { id }), () => "It will run again.", "Not retried");
-  return (
-    <p class="actions">
-      <button onClick={retry}>Retry</button>
-    </p>
   );
 }

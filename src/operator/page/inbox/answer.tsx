@@ -1,15 +1,17 @@
 import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
+import { act, type Action } from "../api-client.ts";
+import { notify } from "../parts/controls.tsx";
+import { messageOf } from "../parts/format.ts";
 import { later, pending, undo } from "../parts/undo.ts";
 
-interface Choice {
+interface Choice extends Action {
   id: string;
   label: string;
   /** The word once it is pressed. Default: the label. */
   word?: string;
   /** Not possible yet. */
   isEarly?: boolean;
-  act(isLast: boolean): unknown;
 }
 
 interface AnswerProps {
@@ -20,6 +22,8 @@ interface AnswerProps {
   /** The subject in the heading once a choice is pressed. Default: the same. */
   name?: string;
   choices: readonly Choice[];
+  /** Called once it is done, or refused. */
+  reload(): void;
   /** The fields above the buttons. */
   children?: ComponentChildren;
 }
@@ -31,7 +35,8 @@ const DENYING = new Set(["deny", "give-up", "drop"]);
  * The buttons of an item, below all that there is to read. What is pressed happens after five seconds, or when the page is left:
  * until then, nothing was said to the service. The second press of a double click meets an empty row.
  */
-export function Answer({ id, subject, name = subject, choices, children }: AnswerProps): JSX.Element | null {
+export function Answer(props: AnswerProps): JSX.Element | null {
+  const { id, subject, name = subject, choices, reload, children } = props;
   const waiting = pending.value.get(id);
   if (choices.length === 0) return null;
   const main = choices.findLast((choice) => !DENYING.has(choice.id));
@@ -42,13 +47,13 @@ export function Answer({ id, subject, name = subject, choices, children }: Answe
       </div>
       <p class="buttons">
         {!waiting &&
-          choices.map(({ id: answer, label, word = label, isEarly, act }) => (
+          choices.map(({ id: answer, label, word = label, isEarly, ...action }) => (
             <button
               key={answer}
               class={DENYING.has(answer) ? "deny" : answer === main?.id ? "main" : undefined}
               aria-label={`${label}: ${subject}`}
               disabled={isEarly}
-              onClick={() => later(id, word, (isLast) => void act(isLast))}
+              onClick={() => later(id, word, (isLast) => void act(action, isLast).catch(complain).finally(reload))}
             >
               {label}
             </button>
@@ -57,6 +62,10 @@ export function Answer({ id, subject, name = subject, choices, children }: Answe
       </p>
     </div>
   );
+}
+
+function complain(error: unknown): void {
+  notify(messageOf(error), "bad");
 }
 
 function keepFocus(event: MouseEvent, isWaiting: boolean): void {

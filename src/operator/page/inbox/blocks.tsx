@@ -1,9 +1,6 @@
 import type { JSX } from "preact";
 import { type Block, type Cell, describeStands, PART_NAMES } from "../../../core/approvals/question/card.ts";
-import { Time } from "../parts/controls.tsx";
-
-/** Longer texts are opened by a person. */
-const MAX_LINES = 40;
+import { Detail, Time } from "../parts/controls.tsx";
 
 /** The blocks of a question, part by part. Their texts come from the service without hidden characters. */
 export function Blocks({ blocks }: { blocks: readonly Block[] }): JSX.Element {
@@ -46,7 +43,7 @@ function Part({ block }: { block: Block }): JSX.Element {
       return named(block.name, <pre class="exact diff">{lines}</pre>);
     }
     default:
-      return named(block.name, <Long text={block.text} />);
+      return named(block.name, <Detail text={block.text} isVisible />);
   }
 }
 
@@ -67,12 +64,15 @@ const TIME = /^\d{4}-\d\d-\d\dT[\d:.]+Z$/;
 function Facts({ block: { rows, from } }: { block: Extract<Block, { kind: "facts" }> }): JSX.Element {
   return (
     <p class="facts">
-      {rows.map(({ name, value }, at) => (
-        <span key={at}>
-          {name !== undefined && <span class="quiet">{name} </span>}
-          {from === "service" && TIME.test(value) ? <Time at={value} /> : <bdi>{value}</bdi>}
-        </span>
-      ))}
+      {rows.map(({ name, value, place }, at) => {
+        const shown = from === "service" && TIME.test(value) ? <Time at={value} /> : <bdi>{value}</bdi>;
+        return (
+          <span key={at}>
+            {name !== undefined && <span class="quiet">{name} </span>}
+            {place === undefined ? shown : <a href={`#/${place}`}>{shown}</a>}
+          </span>
+        );
+      })}
     </p>
   );
 }
@@ -96,21 +96,7 @@ function Read({ block }: { block: Extract<Block, { kind: "quote" }> }): JSX.Elem
         {isPrivate && <span class="tag">private</span>}
         <span class="quiet">{text.length + more} characters</span>
       </summary>
-      <Long text={text} />
-    </details>
-  );
-}
-
-function Long({ text }: { text: string }): JSX.Element {
-  const lines = text.split("\n");
-  if (lines.length <= MAX_LINES) return <pre class="exact">{text}</pre>;
-  return (
-    <details class="long">
-      <summary>
-        <pre class="exact">{lines.slice(0, MAX_LINES).join("\n")}</pre>
-        Show all {lines.length} lines
-      </summary>
-      <pre class="exact">{lines.slice(MAX_LINES).join("\n")}</pre>
+      <Detail text={text} isVisible />
     </details>
   );
 }

@@ -1,16 +1,15 @@
 import { Fragment, type JSX } from "preact";
 import { useRef, useState } from "preact/hooks";
 import { INBOX_PART_NAMES, type InboxPart } from "../../inbox/item.ts";
-import { type InboxItem, type MappingsView } from "../api-client.ts";
+import type { InboxItem } from "../api-client.ts";
 import { Copy, Time } from "../parts/controls.tsx";
 import { formatMs, toLine } from "../parts/format.ts";
 import { Loading, useCall } from "../parts/load.tsx";
 import { Title } from "../parts/title.tsx";
 import { pending, undo } from "../parts/undo.ts";
 import { hrefTo } from "../router.ts";
-import { ItemPane } from "./item-pane.tsx";
+import { ItemPane, QuestionPane } from "./item-pane.tsx";
 import { Period } from "./period.tsx";
-import { QuestionPane } from "./question.tsx";
 
 /** The id of a question; those of other items begin with a word. */
 const UUID = /^[\da-f]{8}-[\da-f-]{27}$/;
@@ -24,8 +23,10 @@ export function Inbox({ id }: { id?: string }): JSX.Element {
   return (
     <section class={id === undefined ? "desk" : "desk open"} aria-label="Inbox">
       <div class="pane list">
-        {id === undefined ? <Title text="Inbox" /> : <h2 class="title">Inbox</h2>}{" "}
-        <span class="quiet">{loaded.data && `${open} open`}</span>
+        <header class="facts">
+          {id === undefined ? <Title text="Inbox" /> : <h2 class="title">Inbox</h2>}
+          <span class="quiet">{loaded.data && `${open} open`}</span>
+        </header>
         <Period />
         <Loading from={loaded}>{(data) => <List items={data.items} current={id} />}</Loading>
       </div>
@@ -112,7 +113,7 @@ function Row({ item, isOver, isCurrent }: { item: InboxItem; isOver: boolean; is
           {waiting && `${waiting.word}: `}
           {toLine(title, 160)}
         </b>
-        <span class="quiet">{isOver ? <Ended item={item} /> : <When item={item} />}</span>
+        <span class="quiet">{isOver ? item.part === "decide" ? <Ended id={id} /> : "over" : <When item={item} />}</span>
         {subject !== undefined && <span class="sub quiet">{toLine(subject, 200)}</span>}
       </a>
       {waiting && (
@@ -142,15 +143,10 @@ function When({ item: { part, since, until } }: { item: InboxItem }): JSX.Elemen
   );
 }
 
-/** How a question has ended, and by whom; the others are just over. */
-function Ended({ item: { id, part } }: { item: InboxItem }): JSX.Element {
-  const { data } = useCall(
-    part === "decide" ? "GET /api/inbox/:id*" : "GET /api/inbox",
-    part === "decide" ? { id } : {},
-    0,
-  );
-  const ended = data && "ended" in data ? data.ended : undefined;
-  return <>{ended ? `${ended.word}${ended.by === undefined ? "" : ` by ${toLine(ended.by, 40)}`}` : "over"}</>;
+/** How a question has ended, and by whom. */
+function Ended({ id }: { id: string }): JSX.Element {
+  const { ended } = useCall("GET /api/inbox/:id*", { id }, 0).data ?? {};
+  return <>{[ended?.word ?? "over", ended?.by && `by ${toLine(ended.by, 40)}`].filter(Boolean).join(" ")}</>;
 }
 
 /** An empty inbox says so, with the last request; a service that has had none, how to send it. */
@@ -168,28 +164,18 @@ function Nothing(): JSX.Element {
               <a href={hrefTo(["events", last.id])}>{toLine(`${last.hook} ${last.subject ?? last.outcome}`, 120)}</a>
             </p>
           ) : (
-            <Loading from={mappings}>{(data) => <FirstCommand data={data} />}</Loading>
+            <Loading from={mappings}>
+              {({ firstRequest }) => (
+                <>
+                  <p>No request has come yet. Send the first one, where the configuration is:</p>
+                  <pre>{firstRequest}</pre>
+                  <Copy text={firstRequest} />
+                </>
+              )}
+            </Loading>
           )
         }
       </Loading>
     </div>
-  );
-}
-
-/** Before the first request: the command that sends one to a hook of this configuration. */
-function FirstCommand({ data: { hooksUrl, mappings } }: { data: MappingsView }): JSX.Element {
-  const open = mappings.find(({ url, auth }) => url !== undefined && auth === undefined);
-  const command = [
-    `curl ${open?.url ?? `${hooksUrl}/wake`}`,
-    `-H "Authorization: Bearer $(cat .webhooks/hook-token)"`,
-    `-H "Content-Type: application/json"`,
-    `-d '${open ? "{}" : '{"text":"Hello"}'}'`,
-  ].join(" \\\n  ");
-  return (
-    <>
-      <p>No request has come yet. Send the first one, where the configuration is:</p>
-      <pre>{command}</pre>
-      <Copy text={command} />
-    </>
   );
 }

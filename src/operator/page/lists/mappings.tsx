@@ -1,10 +1,9 @@
 import type { JSX } from "preact";
 import { describeAuthority } from "../../../core/ports/authority.ts";
-import { toText } from "../../../core/shared/json.ts";
 import { DAY_MS } from "../../../core/shared/time.ts";
-import { call, type MappingView, type StatusView } from "../api-client.ts";
-import { confirmed } from "../parts/ask.tsx";
-import { Copy, Detail, notifyOf, State, Time, Warnings } from "../parts/controls.tsx";
+import type { MappingView, StatusView } from "../api-client.ts";
+import { Act } from "../parts/actions.tsx";
+import { Copy, Detail, Problems, State, Time, Warnings } from "../parts/controls.tsx";
 import { formatNumber, toLine } from "../parts/format.ts";
 import { Loading, useCall } from "../parts/load.tsx";
 import { Title } from "../parts/title.tsx";
@@ -65,8 +64,9 @@ interface MappingTableProps {
 
 function MappingTable({ mappings, text, chosen, reload }: MappingTableProps): JSX.Element {
   const words = text.toLowerCase().split(/\s+/);
-  const isFound = ({ id, preset = "", match, action }: MappingView): boolean => {
-    const all = `${id} ${preset} ${JSON.stringify(match)} ${action}`.toLowerCase();
+  const isFound = (mapping: MappingView): boolean => {
+    const all =
+      `${mapping.id} ${mapping.preset ?? ""} ${senderOf(mapping)} ${mapping.matches} ${mapping.action}`.toLowerCase();
     return words.every((word) => all.includes(word));
   };
   const senders = Map.groupBy(mappings.filter(isFound), senderOf);
@@ -85,7 +85,7 @@ function MappingTable({ mappings, text, chosen, reload }: MappingTableProps): JS
         columns={[
           ["Order", (mapping) => mappings.indexOf(mapping) + 1, "number"],
           ["Mapping", (mapping) => <MappingLink mapping={mapping} />],
-          ["Matches", (mapping) => <Conditions mapping={mapping} />, "wide"],
+          ["Matches", ({ matches }) => toLine(matches, 400) || "everything", "wide"],
           ["Action", ({ action }) => action],
           ["Credential", ({ auth, schedule }) => (schedule ? "schedule" : (auth ?? "hook token"))],
           ["Next", ({ nextAt }) => <Time at={nextAt} />],
@@ -110,10 +110,7 @@ function ReloadFailure({ failure }: { failure: NonNullable<StatusView["lastReloa
       <p class="problem">
         <b>The last reload failed</b> <Time at={failure.at} />. The service runs on the configuration before it.
       </p>
-      {failure.problems.map(({ file, line, column, key = "", message, excerpt = "" }, index) => {
-        const place = [file, line, column].filter((part) => part !== undefined).join(":");
-        return <Detail key={index} isError text={`${place} ${key} ${message}\n${excerpt}`.trim()} />;
-      })}
+      <Problems problems={failure.problems} />
     </div>
   );
 }
@@ -174,23 +171,6 @@ function MappingLink({ mapping: { id, preset, shadowed, pausedSince } }: { mappi
   );
 }
 
-function Conditions({ mapping: { match, schedule } }: { mapping: MappingView }): JSX.Element {
-  const { path: _path, ...others } = { path: undefined, ...match, ...schedule };
-  const conditions = Object.entries<unknown>(others).flatMap(([name, value]) =>
-    name === "headers" ? Object.entries<unknown>(Object(value)) : [[name, value] as const],
-  );
-  if (conditions.length === 0) return <span>everything</span>;
-  return (
-    <span>
-      {conditions.map(([name, value]) => (
-        <span key={name} class="condition">
-          <span class="quiet">{name}</span> {toLine(toText(value), 200)}
-        </span>
-      ))}
-    </span>
-  );
-}
-
 function Rate({ share }: { share: number }): JSX.Element {
   return <span class={share > 0 ? "bad" : "quiet"}>{`${Math.round(share * 1000) / 10} %`}</span>;
 }
@@ -214,18 +194,8 @@ function Details({ mapping, reload }: { mapping: MappingView; reload(): void }):
         </p>
       )}
       <p class="actions">
-        <button onClick={() => void pauseOrResume(mapping).then(reload)}>
-          {pausedSince === undefined ? "Pause" : "Resume"}
-        </button>
-        {schedule && (
-          <button
-            onClick={() =>
-              void notifyOf(call("POST /api/mappings/:id/run", { id }), () => "Its event is accepted.", "Not run")
-            }
-          >
-            Run now
-          </button>
-        )}
+        <Act name={pausedSince === undefined ? "Pause" : "Resume"} id={id} of={toLine(id, 60)} then={reload} />
+        {schedule && <Act name="Run now" id={id} of={toLine(id, 60)} />}
         <a class="button" href={hrefTo(["mappings", id, "edit"])}>
           Open in playground
         </a>
@@ -235,21 +205,6 @@ function Details({ mapping, reload }: { mapping: MappingView; reload(): void }):
       </p>
     </div>
   );
-}
-
-async function pauseOrResume({ id, pausedSince }: MappingView): Promise<void> {
-  if (pausedSince !== undefined) {
-    await notifyOf(
-      call("POST /api/mappings/:id/resume", { id }),
-      () => "Its turns start in their order.",
-      "Not resumed",
-    );
-    return;
-  }
-  const text =
-    "Its requests are accepted and answered as before. Their turns wait until you resume it, and so do later turns of the same sessions.";
-  if (!(await confirmed(`Pause ${toLine(id, 60)}?`, text, "Pause"))) return;
-  await notifyOf(call("POST /api/mappings/:id/pause", { id }), () => "It is paused.", "Not paused");
 }
 
 const EMPTY = (

@@ -1,14 +1,10 @@
 import type { JSX } from "preact";
-import { useState } from "preact/hooks";
-import { call } from "../api-client.ts";
-import { notifyOf, Time } from "../parts/controls.tsx";
+import { Time } from "../parts/controls.tsx";
 import { formatNumber, toLine } from "../parts/format.ts";
 import { Entry } from "../parts/conversation.tsx";
-import { addPage, type Entries } from "./entries.ts";
-import { Page, useCall, useLoad } from "../parts/load.tsx";
-import { Table } from "../parts/table.tsx";
-import { hrefTo } from "../router.ts";
-import type { SessionThread } from "../../../core/journal/journal.ts";
+import { Page, useCall } from "../parts/load.tsx";
+import { Older, Table } from "../parts/table.tsx";
+import { hrefTo, route } from "../router.ts";
 import { MAIN_SESSION } from "../../../core/types.ts";
 
 export function Sessions(): JSX.Element {
@@ -43,29 +39,16 @@ export function Sessions(): JSX.Element {
 }
 
 const ENTRIES_AT_ONCE = 50;
-/** No cursor is higher. */
-const END = Number.MAX_SAFE_INTEGER;
 
-/** A session reads as a conversation, the newest first: new entries are added to what is there. */
+/** A session reads as a conversation, the newest first. */
 export function Session({ id }: { id: string }): JSX.Element {
-  const [known, setKnown] = useState<Entries>();
-  const [threads, setThreads] = useState<SessionThread[]>([]);
-  const read = async (before: number) => {
-    const { entries, threads: found = [] } = await call("GET /api/sessions/:key*", {
-      key: id,
-      limit: ENTRIES_AT_ONCE,
-      before,
-    });
-    setThreads(found);
-    setKnown((earlier) => addPage(earlier, entries, { before, size: ENTRIES_AT_ONCE }));
-    return entries;
-  };
-  const loaded = useLoad(`session ${id}`, () => read(END));
+  const { before } = route.value.query;
+  const loaded = useCall("GET /api/sessions/:key*", { key: id, limit: ENTRIES_AT_ONCE, before });
   const links = (
     <p class="facts">
       <a href={hrefTo(["activity"], { session: id })}>Show its requests</a>
       <a href={hrefTo(["activity"], { show: "turns", session: id })}>Show its turns</a>
-      {threads.map(({ channel, to, thread }) => (
+      {loaded.data?.threads?.map(({ channel, to, thread }) => (
         <span key={`${channel} ${to}`}>
           {channel} {toLine(to, 60)}, thread {toLine(thread, 60)}
         </span>
@@ -74,18 +57,14 @@ export function Session({ id }: { id: string }): JSX.Element {
     </p>
   );
   return (
-    <Page title={toLine(id, 120)} intro={links} from={{ ...loaded, data: known }}>
-      {({ entries, hasOlder }) => (
+    <Page title={toLine(id, 120)} intro={links} from={loaded}>
+      {({ entries }) => (
         <div class="conversation">
           {entries.length === 0 && <p class="empty">This session has no entries yet.</p>}
           {entries.toReversed().map((entry) => (
             <Entry key={entry.seq} entry={entry} />
           ))}
-          {hasOlder && (
-            <button onClick={() => void notifyOf(read(entries[0]?.seq ?? END), undefined, "Not loaded")}>
-              Earlier entries
-            </button>
-          )}
+          {entries.length === ENTRIES_AT_ONCE && <Older before={String(entries[0]?.seq)} />}
         </div>
       )}
     </Page>

@@ -1,7 +1,7 @@
 import type { JSX } from "preact";
-import { call, type StatusView } from "../api-client.ts";
-import { confirmed } from "../parts/ask.tsx";
-import { notifyOf, State, Time, Warnings } from "../parts/controls.tsx";
+import type { StatusView } from "../api-client.ts";
+import { Act } from "../parts/actions.tsx";
+import { State, Time, Warnings } from "../parts/controls.tsx";
 import { formatNumber, toLine } from "../parts/format.ts";
 import { Page, useCall } from "../parts/load.tsx";
 import { List, Table } from "../parts/table.tsx";
@@ -103,12 +103,6 @@ function MailboxTable({ mailbox: { name, mailbox, state, folders } }: { mailbox:
 /** The agents that get events over MCP. */
 function Subscriptions(): JSX.Element {
   const loaded = useCall("GET /api/subscriptions");
-  const end = async (id: string, principal: string): Promise<void> => {
-    const text = "Its subscriber gets a last message. It can subscribe again.";
-    if (!(await confirmed(`End the subscription of ${toLine(principal, 40)}?`, text, "End it"))) return;
-    await notifyOf(call("DELETE /api/subscriptions/:id", { id }), () => "Ended.", "Not ended");
-    loaded.reload();
-  };
   return (
     <>
       <h2>Subscriptions</h2>
@@ -132,22 +126,15 @@ function Subscriptions(): JSX.Element {
           ["Delivered", ({ lastDeliveryAt }) => <Time at={lastDeliveryAt} />],
           ["Failing since", ({ failingSince }) => <Time at={failingSince} />],
           ["Problem", ({ lastError }) => <span class="bad">{toLine(lastError, 120)}</span>],
-          [
-            "Actions",
-            ({ id, principal, event }) => (
-              <button
-                aria-label={`End ${toLine(principal, 40)}, ${toLine(event, 60)}`}
-                onClick={() => void end(id, principal)}
-              >
-                End
-              </button>
-            ),
-          ],
+          ["Actions", (one) => <Act name="End" id={one.id} of={nameOf(one)} then={loaded.reload} />],
         ]}
       />
     </>
   );
 }
+
+const nameOf = ({ principal, event }: { principal: string; event: string }): string =>
+  `the subscription of ${toLine(principal, 40)} to ${toLine(event, 60)}`;
 
 /** The nodes that share the store, if several can. */
 function Nodes({ status: { nodes = [], nodesDiffer: differ = [] } }: { status: StatusView }): JSX.Element | null {

@@ -1,6 +1,7 @@
 import { signal } from "@preact/signals";
-import type { JSX } from "preact";
+import type { ComponentChildren, JSX } from "preact";
 import { useState } from "preact/hooks";
+import type { ConfigProblem } from "../../../core/errors.ts";
 import { escapeHidden, messageOf, toneOf, toWholeTime } from "./format.ts";
 
 /** Text from outside: control, bidirectional and invisible characters are shown as their code points. */
@@ -9,13 +10,46 @@ export function Text({ children, max = 400 }: { children: string | undefined; ma
   return <bdi>{escapeHidden(text.length > max ? `${text.slice(0, max)}…` : text)}</bdi>;
 }
 
+interface DetailProps {
+  text: string | undefined;
+  isError?: boolean;
+  /** Hidden characters are shown already. */
+  isVisible?: boolean;
+}
+
+/** Longer texts are opened by a person. */
+const MAX_LINES = 40;
+
 /** A text of several lines; nothing for undefined. */
-export function Detail({ text, isError }: { text: string | undefined; isError?: boolean }): JSX.Element | null {
+export function Detail({ text, isError, isVisible }: DetailProps): JSX.Element | null {
   if (text === undefined) return null;
-  return (
-    <pre class={`detail ${isError ? "bad" : ""}`} tabIndex={0}>
-      {escapeHidden(text)}
+  const lines = (isVisible ? text : escapeHidden(text)).split("\n");
+  const show = (part: string[]): JSX.Element => (
+    <pre class={isError ? "exact bad" : "exact"} tabIndex={0}>
+      {part.join("\n")}
     </pre>
+  );
+  if (lines.length <= MAX_LINES) return show(lines);
+  return (
+    <details>
+      <summary>
+        {show(lines.slice(0, MAX_LINES))}
+        Show all {lines.length} lines
+      </summary>
+      {show(lines.slice(MAX_LINES))}
+    </details>
+  );
+}
+
+/** Mistakes in a configuration, each with its place and the line. */
+export function Problems({ problems }: { problems: readonly ConfigProblem[] }): JSX.Element {
+  return (
+    <>
+      {problems.map(({ file, line, column, key = "", message, excerpt = "" }, index) => {
+        const place = [file, line, column].filter((part) => part !== undefined).join(":");
+        return <Detail key={index} isError text={`${place} ${key} ${message}\n${excerpt}`.trim()} />;
+      })}
+    </>
   );
 }
 
@@ -38,15 +72,21 @@ export function Pairs({ label, pairs }: { label?: string; pairs: Record<string, 
       {label !== undefined && <h3>{label}</h3>}
       <dl class="pairs">
         {Object.entries(pairs).map(([name, value]) => (
-          <div key={name}>
-            <dt>{escapeHidden(name)}</dt>
-            <dd>
-              <Text max={500}>{value}</Text>
-            </dd>
-          </div>
+          <Pair key={name} name={name}>
+            <Text max={500}>{value}</Text>
+          </Pair>
         ))}
       </dl>
     </>
+  );
+}
+
+export function Pair({ name, children }: { name: string; children: ComponentChildren }): JSX.Element {
+  return (
+    <div>
+      <dt>{escapeHidden(name)}</dt>
+      <dd>{children}</dd>
+    </div>
   );
 }
 
@@ -125,12 +165,12 @@ export function notify(text: string, tone: "good" | "bad" = "good"): void {
 /** Says what became of the work; undefined if it failed. */
 export async function notifyOf<Result>(
   work: Promise<Result>,
-  done: ((result: Result) => string) | undefined,
+  done: string | ((result: Result) => string) | undefined,
   failed: string,
 ): Promise<Result | undefined> {
   try {
     const result = await work;
-    if (done) notify(done(result));
+    if (done !== undefined) notify(typeof done === "string" ? done : done(result));
     return result;
   } catch (error) {
     notify(`${failed}: ${messageOf(error)}`, "bad");

@@ -1,5 +1,6 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
+import { type PromptPart, toPromptParts } from "../../../core/boundary/prompt-parts.ts";
 import { describeWait } from "../../../core/shared/run-wait.ts";
 import type { EntryView, RunView, Timeline } from "../api-client.ts";
 import { hrefTo } from "../router.ts";
@@ -11,7 +12,7 @@ const NAMES = { system: "System event", user: "Prompt", assistant: "Reply" };
 export function Entry({ entry: { role, text, at, eventId, pending } }: { entry: EntryView }): JSX.Element {
   return (
     <article class={`entry ${role}`}>
-      <header>
+      <header class="facts">
         <b>{NAMES[role]}</b> <Time at={at} />
         {pending && <span class="state live">waits for a heartbeat</span>}
         {eventId !== undefined && <a href={hrefTo(["events", eventId])}>event</a>}
@@ -21,36 +22,12 @@ export function Entry({ entry: { role, text, at, eventId, pending } }: { entry: 
   );
 }
 
-const BOUNDARY =
-  /((?:SECURITY NOTICE:[^\n]*\n)?<<<EXTERNAL_UNTRUSTED_CONTENT id="([^"]+)">>>\n)([\s\S]*?)(\n<<<END_EXTERNAL_UNTRUSTED_CONTENT id="\2">>>)/g;
-
-interface Part {
-  text: string;
-  /** The source of a text inside the safety boundary; undefined: the operator's own words. */
-  source?: string;
-}
-
-/** Splits a prompt at its safety boundaries. The head of each says where its text came from. */
-function toParts(prompt: string): Part[] {
-  const parts: Part[] = [];
-  let end = 0;
-  for (const { index, 0: whole, 3: content = "" } of prompt.matchAll(BOUNDARY)) {
-    parts.push({ text: prompt.slice(end, index).trim() });
-    const [, source = "", , text = content] =
-      /^Source: ([^\n]*)\n((?:[A-Z]\w*: [^\n]*\n)*)---\n([\s\S]*)$/.exec(content) ?? [];
-    parts.push({ text, source: source || "outside" });
-    end = index + whole.length;
-  }
-  parts.push({ text: prompt.slice(end).trim() });
-  return parts.filter(({ text, source }) => source !== undefined || text !== "");
-}
-
 /** The agent's prompt. The safety boundary is a label; the exact text is one click away. */
 export function Prompt({ text }: { text: string }): JSX.Element {
   const [isExact, setExact] = useState(false);
-  const parts = toParts(text);
+  const parts = toPromptParts(text);
   if (parts.every(({ source }) => source === undefined)) return <Words text={text} />;
-  const shown: Part[] = isExact ? [{ text }] : parts;
+  const shown: PromptPart[] = isExact ? [{ text }] : parts;
   return (
     <>
       {shown.map(({ text: words, source }, index) =>

@@ -70,15 +70,22 @@ export function Table<Item>(props: TableProps<Item>): JSX.Element {
     </div>
   );
   if (!isPaged || items.length < PAGE_SIZE) return table;
-  const { path, query } = route.value;
   const last = items.at(-1);
   return (
     <>
       {table}
-      <a class="button" href={hrefTo(path, { ...query, before: last && keyOf(last) })}>
-        Older
-      </a>
+      <Older before={last && keyOf(last)} />
     </>
+  );
+}
+
+/** The link to the page of what is older. */
+export function Older({ before }: { before: string | undefined }): JSX.Element {
+  const { path, query } = route.value;
+  return (
+    <a class="button" href={hrefTo(path, { ...query, before })}>
+      Older
+    </a>
   );
 }
 

@@ -45,7 +45,7 @@ export function TimeFilter(): JSX.Element {
         <option value="between">between…</option>
       </select>
       {isOwn && (
-        <span class="between">
+        <span class="facts between">
           <Moment name="from" at={from} /> <Moment name="to" at={to} />
         </span>
       )}

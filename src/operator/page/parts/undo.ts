@@ -19,16 +19,12 @@ const acts = new Map<string, { act: Act; timer: ReturnType<typeof setTimeout> }>
 /** Does something in five seconds, or at once when the page is hidden or left. Anything else for the same id is ignored until then. */
 export function later(id: string, word: string, act: Act): void {
   if (acts.has(id)) return;
-  acts.set(id, { act, timer: setTimeout(() => take(id)?.(false), UNDO_MS) });
+  acts.set(id, { act, timer: setTimeout(() => undo(id)?.(false), UNDO_MS) });
   pending.value = new Map(pending.value).set(id, { word, at: Date.now() + UNDO_MS });
 }
 
-/** False if it was done already. */
-export function undo(id: string): boolean {
-  return take(id) !== undefined;
-}
-
-function take(id: string): Act | undefined {
+/** Takes it back; undefined if it was done already. */
+export function undo(id: string): Act | undefined {
   const found = acts.get(id);
   if (!found) return undefined;
   clearTimeout(found.timer);
@@ -40,7 +36,7 @@ function take(id: string): Act | undefined {
 }
 
 function actNow(): void {
-  for (const id of acts.keys()) take(id)?.(true);
+  for (const id of acts.keys()) undo(id)?.(true);
 }
 
 window.addEventListener("pagehide", actNow);

@@ -1,14 +1,11 @@
-import type { JSX } from "preact";
+import { createElement, type JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { type Diff, call, type Trial } from "../api-client.ts";
-import { Detail, Pairs, Warnings } from "../parts/controls.tsx";
+import { Detail, Pair, Pairs, Problems, Warnings } from "../parts/controls.tsx";
 import { escapeHidden, formatNumber, messageOf, toLine } from "../parts/format.ts";
 import { Log, Prompt } from "../parts/conversation.tsx";
 import { hrefTo } from "../router.ts";
 import { toText } from "../../../core/shared/json.ts";
-import { diffWords } from "../../../core/shared/text/word-diff.ts";
-import { TEMPLATE_FIELDS } from "../../../core/config/settings.ts";
-import type { Problem } from "./editor.ts";
 
 export interface TrialState {
   trial?: Trial;
@@ -66,13 +63,7 @@ function Refusal({ trial }: { trial: Trial & { ok: false } }): JSX.Element {
         {escapeHidden(error)}
       </p>
       <Detail text={detail} isError />
-      {problems.map(({ key = "", message, line, column = 1, excerpt = "" }, index) => (
-        <Detail
-          key={index}
-          isError
-          text={`${key} ${line === undefined ? "" : `line ${line}, column ${column}`} ${message}\n${excerpt}`.trim()}
-        />
-      ))}
+      {detail === undefined && <Problems problems={problems} />}
       <Log log={log} />
     </>
   );
@@ -89,7 +80,7 @@ function Action({ action }: { action: (Trial & { ok: true })["actions"][number] 
     .map(([name, value]) => [name, toText(value)]);
   return (
     <article class="entry user">
-      <header>
+      <header class="facts">
         <b>{kind}</b>
         {action.instructions !== undefined && <span>with instructions</span>}
         {action.allowUnsafeExternalContent && <span class="warn">outside the boundary</span>}
@@ -98,24 +89,6 @@ function Action({ action }: { action: (Trial & { ok: true })["actions"][number] 
       <Pairs pairs={Object.fromEntries(fields)} />
     </article>
   );
-}
-
-/** Problems of a template, of the rest of the mapping (`mapping`), or of a module. */
-export function findProblems(trial: Trial | undefined, place: string): Problem[] {
-  if (!trial || trial.ok) return [];
-  const { problems = [], detail = "" } = trial;
-  if (/\.\w+$/.test(place)) {
-    const inModule = problems.filter(({ file, line }) => file?.endsWith(place) && line !== undefined);
-    const found = new RegExp(`(?:^|[\\s/(])${RegExp.escape(place)}:(\\d+):(\\d+)`, "m").exec(detail);
-    if (!found) return inModule;
-    return [...inModule, { message: detail.split("\n")[0] ?? "", line: Number(found[1]), column: Number(found[2]) }];
-  }
-  const fieldOf = (key = ""): string => key.replace(/^mapping\./, "").split(/[.[]/, 1)[0] ?? "";
-  const templates: readonly string[] = TEMPLATE_FIELDS;
-  if (place !== "mapping")
-    return problems.filter(({ key }) => fieldOf(key) === place).map(({ message }) => ({ message }));
-  const ofModules = /\.[cm]?[jt]s$/;
-  return problems.filter(({ key, file = "" }) => !templates.includes(fieldOf(key)) && !ofModules.test(file));
 }
 
 /** How the stored events of the last week would fare under the draft, beside what is loaded. */
@@ -165,56 +138,20 @@ function DiffResult({ diff: { events, equal, unknown, groups } }: { diff: Diff }
 
 type Example = Diff["groups"][number]["examples"][number];
 
+const MARKS = { same: "span", removed: "del", added: "ins" } as const;
+
 /** Only the fields that differ, with their changed words marked. */
-function Changed({ example: { eventId, hook, before, after } }: { example: Example }): JSX.Element {
-  const [earlier, later] = [toFields(before), toFields(after)];
-  const names = [...new Set([...Object.keys(earlier), ...Object.keys(later)])];
-  const changed = names.filter((name) => earlier[name] !== later[name]);
+function Changed({ example: { eventId, hook, changes } }: { example: Example }): JSX.Element {
   return (
     <dl class="pairs changes">
-      <div>
-        <dt>event</dt>
-        <dd>
-          <a href={hrefTo(["events", eventId])}>{toLine(hook, 60)}</a>
-        </dd>
-      </div>
-      {changed.map((name) => (
-        <div key={name}>
-          <dt>{name}</dt>
-          <dd>
-            <Words before={earlier[name] ?? ""} after={later[name] ?? ""} />
-          </dd>
-        </div>
+      <Pair name="event">
+        <a href={hrefTo(["events", eventId])}>{toLine(hook, 60)}</a>
+      </Pair>
+      {changes.map(({ name, parts }) => (
+        <Pair key={name} name={name}>
+          <bdi>{parts.map(({ kind, text }, at) => createElement(MARKS[kind], { key: at }, escapeHidden(text)))}</bdi>
+        </Pair>
       ))}
     </dl>
   );
-}
-
-function Words({ before, after }: { before: string; after: string }): JSX.Element {
-  return (
-    <bdi>
-      {diffWords(before, after).map(({ kind, text }, index) => {
-        if (kind === "same")
-          return escapeHidden(text.length > 160 ? `${text.slice(0, 60)} … ${text.slice(-60)}` : text);
-        return kind === "removed" ? (
-          <del key={index}>{escapeHidden(text)}</del>
-        ) : (
-          <ins key={index}>{escapeHidden(text)}</ins>
-        );
-      })}
-    </bdi>
-  );
-}
-
-/** The fields of each action, or why there is none. */
-function toFields({ mapping, actions, reason, error }: Example["before"]): Record<string, string> {
-  if (error !== undefined) return { result: `refused: ${error}` };
-  if (actions.length === 0) return { result: `skipped: ${reason ?? "no action"}` };
-  const fields = actions.flatMap((action, index) =>
-    Object.entries(action).map(([name, value]) => [
-      actions.length > 1 ? `${index + 1}. ${name}` : name,
-      typeof value === "string" ? value : JSON.stringify(value),
-    ]),
-  );
-  return { ...(mapping !== undefined && { mapping }), ...Object.fromEntries(fields) };
 }

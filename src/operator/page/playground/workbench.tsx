@@ -9,7 +9,7 @@ import { useWidget } from "../parts/load.tsx";
 import { Choices } from "../parts/table.tsx";
 import { listSuggestions } from "../parts/tree.tsx";
 import { route, setQuery } from "../router.ts";
-import { Comparison, findProblems, Result, useTrial } from "./draft-trial.tsx";
+import { Comparison, Result, useTrial } from "./draft-trial.tsx";
 import type { EditorOptions, Problem } from "./editor.ts";
 import {
   type EditedMapping,
@@ -48,7 +48,8 @@ export function Workbench({ name, source, event, events, saves, reload }: Workbe
   const isReadable = [payload, headers, query].every(({ error }) => error === undefined);
   const tried = useTrial(isReadable ? { ...request, payload: payload.value, ...draft } : undefined);
   const paths = useMemo(() => listSuggestions(payload.value, request), [payload.value, headers, query]);
-  const problemsOf = (place: string): Problem[] => findProblems(tried.trial, place);
+  const found = tried.trial?.ok === false ? (tried.trial.problems ?? []) : [];
+  const problemsOf = (place: string): Problem[] => found.filter((problem) => problem.place === place);
   const begin = (): void => {
     const body = { name: source.id.replaceAll(/[^\w-]/g, "-"), payload: payload.value };
     const work = call("POST /api/transforms", {}, { body });
@@ -114,7 +115,7 @@ export function Workbench({ name, source, event, events, saves, reload }: Workbe
             text={text}
             hint={`${field} is not set`}
             paths={() => paths}
-            problems={problemsOf(field)}
+            problems={problemsOf(field).map(({ message }) => ({ message }))}
             onChange={(changed) => change({ fields: { ...fields, [field]: changed } })}
           />
         ))}

@@ -1,16 +1,18 @@
 import { expect, test } from "vitest";
 import * as fc from "../../../../test/support/property.ts";
-import { diffWords } from "./word-diff.ts";
+import { toChangedWords } from "./text-diff.ts";
 
 test("the words that differ are marked, and nothing else", () => {
-  expect(diffWords("Alert DiskFull is high", "Alert DiskFull was very high")).toEqual([
+  expect(toChangedWords("Alert DiskFull is high", "Alert DiskFull was very high")).toEqual([
     { kind: "same", text: "Alert DiskFull " },
     { kind: "removed", text: "is" },
-    { kind: "added", text: "was very" },
-    { kind: "same", text: " high" },
+    { kind: "added", text: "was" },
+    { kind: "same", text: " " },
+    { kind: "added", text: "very " },
+    { kind: "same", text: "high" },
   ]);
-  expect(diffWords("same", "same")).toEqual([{ kind: "same", text: "same" }]);
-  expect(diffWords("", "new")).toEqual([{ kind: "added", text: "new" }]);
+  expect(toChangedWords("same", "same")).toEqual([{ kind: "same", text: "same" }]);
+  expect(toChangedWords("", "new")).toEqual([{ kind: "added", text: "new" }]);
 });
 
 test("the parts give both texts", () => {
@@ -19,7 +21,7 @@ test("the parts give both texts", () => {
     .map((parts) => parts.join(""));
   fc.assert(
     fc.property(texts, texts, (before, after) => {
-      const parts = diffWords(before, after);
+      const parts = toChangedWords(before, after);
       const without = (kind: string): string => parts.flatMap((part) => (part.kind === kind ? [] : part.text)).join("");
       expect([without("added"), without("removed")]).toEqual([before, after]);
     }),
