@@ -447,8 +447,11 @@ test("another page on this host, to which the browser sends the cookie, reads an
   expect(tab.problems).toEqual([]);
 });
 
-/** With little on them; `seeded.test.ts` has them full, light, and at each width. */
-test("every screen is readable in a narrow window, in dark, also for screen readers", async () => {
+/** Screens with something that is only there when there is little. */
+const EMPTY_SCREENS = ["activity?show=messages", "mappings/new", "spend"];
+
+/** With little on them; `seeded.test.ts` has them full, in both themes, and at each width. */
+test("every screen fits in a narrow window, in dark, and is readable with little on it, also for screen readers", async () => {
   const { page } = tab;
   await page.emulateMedia({ colorScheme: "dark" });
   await page.setViewportSize({ width: 360, height: 720 });
@@ -461,7 +464,7 @@ test("every screen is readable in a narrow window, in dark, also for screen read
     await expect.poll(() => page.locator(".loading").count()).toBe(0);
     const overflow = Number(await page.evaluate("document.documentElement.scrollWidth - innerWidth"));
     expect([screen, overflow]).toEqual([screen, Math.min(0, overflow)]);
-    expect([screen, await tab.findBarriers()]).toEqual([screen, []]);
+    if (EMPTY_SCREENS.includes(screen)) expect([screen, await tab.findBarriers()]).toEqual([screen, []]);
   }
   expect(tab.problems).toEqual([]);
 });
