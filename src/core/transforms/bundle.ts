@@ -14,6 +14,8 @@ export interface BundleRequest extends BuildEntry {
   boundary: SourceBoundary;
   options: CommonOptions;
   cache?: CodeCache | undefined;
+  /** The step of the event loop in which the module was read. */
+  began: number;
 }
 
 /** A module's own part of its script. */
@@ -78,11 +80,12 @@ async function bundleAlone(request: BundleRequest): Promise<Bundled> {
 
 async function bundleTogether(requests: BundleRequest[]): Promise<Bundled[]> {
   const { boundary, options, cache = createCodeCache() } = requests[0]!;
+  const began = Math.max(...requests.map((request) => request.began));
   const stubs = new Map<string, Stub>();
   const outcomes = await build(requests, { boundary, options, stubs });
   const own = outcomes.flatMap(({ built }) => built ?? []);
   if (own.length === requests.length) {
-    const parts = await joinPackages(own, { boundary, options, cache, stubs });
+    const parts = await joinPackages(own, { boundary, options, cache, began, stubs });
     return Promise.all(parts.map(async (joined, index) => joined ?? bundleWhole(requests[index]!)));
   }
   // Which of several modules an error belongs to is not known, and which package it is about is not either.
@@ -105,6 +108,7 @@ interface Packages {
   boundary: SourceBoundary;
   options: CommonOptions;
   cache: CodeCache;
+  began: number;
   stubs: ReadonlyMap<string, Stub>;
 }
 
@@ -136,11 +140,11 @@ async function joinPackages(modules: Built[], packages: Packages): Promise<(Bund
 
 /** By their entries. */
 async function findParts(lists: PackageList[], packages: Packages): Promise<Map<string, PackagesCode>> {
-  const { boundary, cache } = packages;
+  const { boundary, cache, began } = packages;
   const parts = new Map<string, PackagesCode>();
   const missing = new Map<string, PackageList>();
   for (const list of lists) {
-    const known = cache.packages.find(nameFolder(boundary), list.entry);
+    const known = cache.packages.find(nameFolder(boundary), list.entry, began);
     if (known) parts.set(list.entry, known);
     else missing.set(list.entry, list);
   }
@@ -154,7 +158,7 @@ async function findParts(lists: PackageList[], packages: Packages): Promise<Map<
 
 /** Without those that cannot be built. */
 async function buildLists(lists: PackageList[], packages: Omit<Packages, "stubs">): Promise<Map<string, PackagesCode>> {
-  const { boundary, options, cache } = packages;
+  const { boundary, options, cache, began } = packages;
   const since = Date.now();
   const parts = new Map<string, PackagesCode>();
   const outcomes = await build(
@@ -170,7 +174,7 @@ async function buildLists(lists: PackageList[], packages: Omit<Packages, "stubs"
     const { entry } = lists[index]!;
     const part = await toPart(built);
     parts.set(entry, part);
-    cache.packages.keep(nameFolder(boundary), entry, part, { uses: built.uses, since });
+    cache.packages.keep(nameFolder(boundary), entry, part, { uses: built.uses, since, began });
   }
   if (outcomes.some(({ built }) => built) || lists.length === 1) return parts;
   // Which of several it is about is not known.

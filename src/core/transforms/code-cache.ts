@@ -48,16 +48,19 @@ export interface CodeCache extends Kept<CompiledCode> {
 }
 
 interface Kept<Code> {
-  /** `name`: the folder of the module, linked roots and the file. */
-  find(name: string, text: string): Code | undefined;
+  /** `name`: the folder of the module, linked roots and the file. `began`: the step in which the build began. */
+  find(name: string, text: string, began: number): Code | undefined;
   /** `uses`: files and folders that it depends on, whether they exist or not. `since`: when the first of them was read. */
-  keep(name: string, text: string, code: Code, from: { uses: string[]; since: number }): void;
+  keep(name: string, text: string, code: Code, from: { uses: string[]; since: number; began: number }): void;
 }
 
 export function createCodeCache(): CodeCache {
-  const fingerprintOf = createFingerprints();
-  const packages = createKept<PackagesCode>(fingerprintOf, () => true);
-  const modules = createKept<CompiledCode>(fingerprintOf, ({ part }) => part === undefined || packages.has(part));
+  const fingerprints = createFingerprints();
+  const packages = createKept<PackagesCode>(fingerprints.of, () => true);
+  const modules = createKept<CompiledCode>(
+    fingerprints.of,
+    ({ part }, began) => part === undefined || packages.has(part, began),
+  );
   return {
     find: modules.find,
     keep: modules.keep,
@@ -65,6 +68,7 @@ export function createCodeCache(): CodeCache {
     dropUnused() {
       modules.dropUnused();
       packages.dropUnused();
+      fingerprints.clear();
     },
   };
 }
@@ -78,39 +82,43 @@ interface Entry<Code> {
 
 /** `hasRest`: whether what the code refers to is kept too. */
 function createKept<Code>(
-  fingerprintOf: (file: string) => Fingerprint,
-  hasRest: (code: Code) => boolean,
-): Kept<Code> & { has(code: Code): boolean; dropUnused(): void } {
+  fingerprintOf: (file: string, began: number) => Fingerprint,
+  hasRest: (code: Code, began: number) => boolean,
+): Kept<Code> & { has(code: Code, began: number): boolean; dropUnused(): void } {
   let known = new Map<string, Entry<Code>>();
   let used = new Map<string, Entry<Code>>();
-  const current = createStepMemo<Entry<Code>, boolean>(({ uses }) =>
-    Object.entries(uses).every(([use, was]) => fingerprintOf(use).content === was),
+  const current = createMemo<Entry<Code>, boolean>(({ uses }, began) =>
+    Object.entries(uses).every(([use, was]) => fingerprintOf(use, began).content === was),
   );
 
-  function findCurrent(entry: Entry<Code> | undefined): Code | undefined {
-    if (!entry || !current(entry) || !hasRest(entry.code)) return undefined;
+  function findCurrent(entry: Entry<Code> | undefined, began: number): Code | undefined {
+    if (!entry || !current.get(entry, began) || !hasRest(entry.code, began)) return undefined;
     used.set(entry.key, entry);
     return entry.code;
   }
 
   return {
-    find(name, text) {
+    find(name, text, began) {
       const key = toKey(name, text);
-      return findCurrent(used.get(key) ?? known.get(key));
+      return findCurrent(used.get(key) ?? known.get(key), began);
     },
-    has(code) {
+    has(code, began) {
       const isOf = (entry: Entry<Code>): boolean => entry.code === code;
-      return findCurrent([...used.values()].find(isOf) ?? [...known.values()].find(isOf)) !== undefined;
+      return findCurrent([...used.values()].find(isOf) ?? [...known.values()].find(isOf), began) !== undefined;
     },
-    keep(name, text, code, { uses, since }) {
-      if (!hasRest(code) || uses.some((use) => fingerprintOf(use).changedAt > since - CLOCK_SLACK_MS)) return;
-      const entries = uses.map((use) => [use, fingerprintOf(use).content]);
+    keep(name, text, code, { uses, since, began }) {
+      // Seen now: what changed during the build is not known.
+      const now = currentStep();
+      const isNew = (use: string): boolean => fingerprintOf(use, now).changedAt > since - CLOCK_SLACK_MS;
+      if (!hasRest(code, began) || uses.some(isNew)) return;
+      const entries = uses.map((use) => [use, fingerprintOf(use, now).content]);
       const key = toKey(name, text);
       used.set(key, { key, code, uses: Object.fromEntries(entries) });
     },
     dropUnused() {
       known = used;
       used = new Map();
+      current.clear();
     },
   };
 }
@@ -131,8 +139,11 @@ const NOTHING: Fingerprint = { content: "", changedAt: 0 };
 /** A file that changed this recently may change again within the precision of its times. */
 const SETTLED_MS = 1000;
 
-/** Bundles have most of their files in common, so each is looked at once in a step of the event loop, and read if it changed. */
-function createFingerprints(): (file: string) => Fingerprint {
+/** Bundles have most of their files in common, so each is looked at once in a build, and read if it changed. */
+function createFingerprints(): {
+  of(file: string, began: number): Fingerprint;
+  clear(): void;
+} {
   const read = new Map<string, { stamp: string; fingerprint: Fingerprint }>();
 
   function find(file: string): Fingerprint {
@@ -149,20 +160,41 @@ function createFingerprints(): (file: string) => Fingerprint {
     return fingerprint;
   }
 
-  return createStepMemo((file) => orElse(NOTHING, () => find(file)));
+  const seen = createMemo<string, Fingerprint>((file) => orElse(NOTHING, () => find(file)));
+  return { of: seen.get, clear: seen.clear };
 }
 
-/** Asks once for each key in a step of the event loop. */
-function createStepMemo<Key, Value>(ask: (key: Key) => Value): (key: Key) => Value {
-  const inThisStep = new Map<Key, Value>();
-  return (key) => {
-    if (inThisStep.size === 0) setImmediate(() => inThisStep.clear());
-    const known = inThisStep.get(key);
-    if (known !== undefined) return known;
-    const found = ask(key);
-    inThisStep.set(key, found);
-    return found;
+interface Memo<Key, Value> {
+  get(key: Key, began: number): Value;
+  clear(): void;
+}
+
+/** Asks once for each key in a build, which takes what was asked since the step in which it began. */
+function createMemo<Key, Value>(ask: (key: Key, began: number) => Value): Memo<Key, Value> {
+  const known = new Map<Key, { value: Value; step: number }>();
+  return {
+    get(key, began) {
+      const earlier = known.get(key);
+      if (earlier && earlier.step >= began) return earlier.value;
+      const asked = { step: currentStep(), value: ask(key, began) };
+      known.set(key, asked);
+      return asked.value;
+    },
+    clear: () => known.clear(),
   };
+}
+
+let steps = 0;
+let isCounted = false;
+
+/** The step of the event loop. A build that begins in it takes files as they are seen in this step or a later one. */
+export function currentStep(): number {
+  if (!isCounted) {
+    isCounted = true;
+    steps++;
+    setImmediate(() => (isCounted = false));
+  }
+  return steps;
 }
 
 function listCode(folder: string): string {

@@ -3,7 +3,7 @@ import path from "node:path";
 import type { ConfigProblem } from "../errors.ts";
 import { cutText } from "../shared/text/text.ts";
 import { type Bundled, bundle, type Output } from "./bundle.ts";
-import { type CodeCache, type CompiledCode, sumSizes } from "./code-cache.ts";
+import { type CodeCache, type CompiledCode, currentStep, sumSizes } from "./code-cache.ts";
 import { type BuildError, type CommonOptions, showLine, transformText } from "./esbuild.ts";
 import { packText } from "./packed-text.ts";
 import type { CompileResult, TransformSpec } from "./runner.ts";
@@ -40,7 +40,7 @@ export async function compileTransform(
   const { file, problem } = boundary.check(drafts?.has(drafted) ? drafted : spec.file);
   if (file === undefined) return fail([{ message: problem, file: spec.file }]);
 
-  const since = Date.now();
+  const [since, began] = [Date.now(), currentStep()];
   const source = drafts?.get(file) ?? readIfReadable(file);
   const name = JSON.stringify([root, spec.transformRoots, file]);
   const toResult = (made: CompiledCode): CompileResult => ({
@@ -53,7 +53,7 @@ export async function compileTransform(
       get sourceMap() {
         return made.sourceMap;
       },
-      inputs: [...new Set([spec.file, ...made.inputs])],
+      inputs: made.inputs.includes(spec.file) ? made.inputs : [spec.file, ...made.inputs],
       manifests: made.manifests,
       bytes: made.bytes,
       packages: made.packages,
@@ -61,16 +61,16 @@ export async function compileTransform(
     },
     problems: [],
   });
-  const known = source === undefined || drafts ? undefined : cache?.find(name, source);
+  const known = source === undefined || drafts ? undefined : cache?.find(name, source, began);
   if (known) return toResult(known);
 
   const { compiled, uses, inputs, manifests, errors } =
     source !== undefined && importsNothing(source)
       ? await compileAlone(file, root, source)
-      : await bundle({ file, drafts, boundary, options: OPTIONS, cache });
+      : await bundle({ file, drafts, boundary, options: OPTIONS, cache, began });
   if (compiled === undefined) return fail(toProblems(errors, spec.file, boundary), [spec.file, ...inputs], manifests);
   const ready = await finish(compiled);
-  if (source !== undefined && !drafts) cache?.keep(name, source, ready, { uses, since });
+  if (source !== undefined && !drafts) cache?.keep(name, source, ready, { uses, since, began });
   return toResult(ready);
 }
 

@@ -149,10 +149,13 @@ function readPackageName(folder: string): string | undefined {
   return typeof name === "string" && PACKAGE_NAME.test(name) ? name : undefined;
 }
 
-/** The `package.json` of a folder. Empty if there is none that can be read. */
-export function readManifest(folder: string): Record<string, unknown> {
+/** The `package.json` of a folder. Empty if there is none that can be read, or none with this word: some are large. */
+export function readManifest(folder: string, word = ""): Record<string, unknown> {
   const file = path.join(folder, "package.json");
-  return orElse({}, () => parseObject(readRegularFile(file, MAX_SOURCE_BYTES).toString("utf8")));
+  return orElse({}, () => {
+    const text = readRegularFile(file, MAX_SOURCE_BYTES).toString("utf8");
+    return text.includes(word) ? parseObject(text) : {};
+  });
 }
 
 /** Something that is no folder. */

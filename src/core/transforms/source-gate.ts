@@ -294,7 +294,7 @@ function createManifestCheck(boundary: SourceBoundary): ManifestCheck {
   function findExcluded(folder: string): Set<string> {
     const known = excluded.get(folder);
     if (known) return known;
-    const { browser } = readManifest(folder);
+    const { browser } = readManifest(folder, '"browser"');
     const parent = path.dirname(folder);
     const found = isObject(browser)
       ? new Set(

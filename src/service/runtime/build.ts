@@ -95,7 +95,11 @@ export async function buildRuntime({
   const problems = [...read.problems, ...found].filter(
     (problem, index, all) => all.findIndex((other) => isDeepStrictEqual(other, problem)) === index,
   );
-  const files = [...read.files, ...built.flatMap((mapping) => mapping.files), ...listLockFiles(opened.tools, config)];
+  const files = withRecords([
+    ...read.files,
+    ...built.flatMap((mapping) => mapping.files),
+    ...listLockFiles(opened.tools, config),
+  ]);
   if (problems.length > 0) {
     throw Object.assign(new ConfigError(problems.toSorted(byPlace(config.file)), files), { parts: read.parts });
   }
@@ -134,7 +138,7 @@ export async function buildRuntime({
     limits: toRunLimits(mappings),
     warnings: [...read.warnings, ...[...findCrowdedFolder(config), ...warnings].map(place)],
     modules,
-    files: [...new Set(files)],
+    files,
     parts: read.parts,
     place,
   };
@@ -211,12 +215,14 @@ export async function buildMapping(
   const spec = toTransformSpec(source, transformRoots);
   if (spec) runner?.prepare();
   const compiled = spec && (await compileTransform(spec, { drafts, cache }));
-  if (spec) problems.push(...((drafts ? undefined : findMissingModule(spec)) ?? compiled?.problems ?? []));
+  if (compiled && !compiled.bundle) {
+    problems.push(...((drafts ? undefined : findMissingModule(spec)) ?? compiled.problems));
+  }
   if (compiled?.bundle && runner) problems.push(...(await runner.check(compiled.bundle, signal)));
   if (spec) files.push(spec.root);
   // An installation replaces the file that tells a package's version. Its code is not followed.
   const { inputs = [], manifests = [] } = compiled?.bundle ?? compiled ?? {};
-  files.push(...inputs.filter((file) => !isInstalled(file)), ...withRecords(manifests));
+  files.push(...inputs.filter((file) => !isInstalled(file)), ...manifests);
 
   const mapping = compileMapping(source, { bundle: compiled?.bundle, credential, readFile });
   return { ...mapping, problems: [...problems.map(named(source)), ...mapping.problems], files };

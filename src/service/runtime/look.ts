@@ -43,6 +43,8 @@ export function createLook({ isRelevant, isIgnored, changed }: LookOptions): Loo
   return {
     follow(paths) {
       const known = new Set(followed);
+      // The next look is of the same.
+      if (paths.length === followed.length && paths.every((file) => known.has(file))) return;
       added = added.union(new Set(paths.filter((file) => !known.has(file))));
       followed = paths;
       version++;

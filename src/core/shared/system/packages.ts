@@ -19,13 +19,17 @@ export function findManifests(files: Iterable<string>): string[] {
   return [...new Set(found)].flatMap((folder) => (folder === undefined ? [] : path.join(folder, "package.json")));
 }
 
-/** These manifests, and what shows that an installation beside them is complete: another file may be there later than they are. */
-export function withRecords(manifests: readonly string[]): string[] {
-  const folders = new Set(manifests.filter(isInstalled).map(toModulesFolder));
+/**
+ * These files once each, and beside manifests of packages what shows that an installation is complete: another file may be
+ * there later than they are.
+ */
+export function withRecords(files: readonly string[]): string[] {
+  const unique = new Set(files);
+  const folders = new Set([...unique].filter(isInstalled).map(toModulesFolder));
   const existing = [...folders].filter((folder) => statIfAny(folder) !== undefined);
-  return [...new Set([...manifests, ...existing.flatMap((folder) => RECORDS.map((name) => path.join(folder, name)))])];
+  return [...unique.union(new Set(existing.flatMap((folder) => RECORDS.map((name) => path.join(folder, name)))))];
 }
 
-function toModulesFolder(manifest: string): string {
-  return manifest.slice(0, manifest.lastIndexOf(`${path.sep}node_modules${path.sep}`) + "/node_modules".length);
+function toModulesFolder(file: string): string {
+  return file.slice(0, file.lastIndexOf(`${path.sep}node_modules${path.sep}`) + "/node_modules".length);
 }
