@@ -1,13 +1,10 @@
 /**
- * Checks the imports in src/, of this repository or of the folder that is named: the core imports nothing from another
- * room, other rooms import by one table, types too; each library has one owner file, no files import each other in a
- * circle, and no two files of a room have the same name.
+ * Checks the imports in src/: the core imports nothing from another room, other rooms import by one table, types too; each
+ * library has one owner file, no files import each other in a circle, and no two files of a room have the same name.
  */
 import { readFileSync, globSync } from "node:fs";
 import path from "node:path";
 import { parseSync } from "oxc-parser";
-
-const root = path.resolve(process.argv[2] ?? path.join(import.meta.dirname, ".."));
 
 /** The rooms of src/, and the rooms that each may import from, besides itself. Types follow the same arrows. */
 const ROOMS: Record<string, string[]> = {
@@ -139,25 +136,35 @@ const OWNERS: Record<string, string> = {
   yaml: "src/core/config/parse/yaml.ts",
 };
 
-const files = globSync("src/**/*.{ts,tsx}", { cwd: root }).filter((file) => !file.endsWith(".test.ts"));
-const imports = new Map<string, Imports>(files.toSorted().map((file) => [file, readImports(file)]));
-const problems: string[] = [];
-for (const [file, { values, files: all }] of imports) {
-  for (const target of all) {
-    const problem = checkTypeDirection(file, target);
-    if (problem) problems.push(`${file}: ${problem}`);
-  }
-  for (const specifier of values) {
-    const problem = specifier.startsWith(".") ? checkDirection(file, specifier) : checkOwner(file, specifier);
-    if (problem) problems.push(`${file}: ${problem}`);
-  }
+if (import.meta.main) {
+  const problems = checkImports(path.join(import.meta.dirname, ".."));
+  for (const problem of problems) console.error(problem);
+  process.exitCode = problems.length > 0 ? 1 : 0;
 }
-for (const [name, sharing] of findSharedNames()) {
-  problems.push(`${sharing.join(", ")}: ${sharing.length} files of a room are named ${name}. Name each after its idea`);
+
+/** The problems of the tree in this folder. */
+export function checkImports(root: string): string[] {
+  const files = globSync("src/**/*.{ts,tsx}", { cwd: root }).filter((file) => !file.endsWith(".test.ts"));
+  const imports = new Map<string, Imports>(files.toSorted().map((file) => [file, readImports(root, file)]));
+  const problems: string[] = [];
+  for (const [file, { values, files: all }] of imports) {
+    for (const target of all) {
+      const problem = checkTypeDirection(file, target);
+      if (problem) problems.push(`${file}: ${problem}`);
+    }
+    for (const specifier of values) {
+      const problem = specifier.startsWith(".") ? checkDirection(file, specifier) : checkOwner(file, specifier);
+      if (problem) problems.push(`${file}: ${problem}`);
+    }
+  }
+  for (const [name, sharing] of findSharedNames(files)) {
+    problems.push(
+      `${sharing.join(", ")}: ${sharing.length} files of a room are named ${name}. Name each after its idea`,
+    );
+  }
+  for (const circle of findCircles(imports)) problems.push(`circle: ${circle.join(" → ")}`);
+  return problems;
 }
-for (const circle of findCircles()) problems.push(`circle: ${circle.join(" → ")}`);
-for (const problem of problems) console.error(problem);
-process.exitCode = problems.length > 0 ? 1 : 0;
 
 function checkDirection(file: string, specifier: string): string | undefined {
   const target = path.join(path.dirname(file), specifier);
@@ -203,7 +210,7 @@ interface Imports {
   files: string[];
 }
 
-function readImports(file: string): Imports {
+function readImports(root: string, file: string): Imports {
   const source = readFileSync(path.join(root, file), "utf8");
   const { module, errors } = parseSync(file, source);
   if (errors.length > 0) throw new Error(`${file}: ${errors[0]?.message}`);
@@ -231,7 +238,7 @@ function readImports(file: string): Imports {
 }
 
 /** Files of one room with the same base name, by that name. Each folder may have its `index.ts`, which only lists. */
-function findSharedNames(): [string, string[]][] {
+function findSharedNames(files: string[]): [string, string[]][] {
   const named = files.filter((file) => path.parse(file).name !== "index");
   const groups = Map.groupBy(named, (file) => {
     const [, room = "", folder = ""] = path.dirname(file).split(path.sep);
@@ -244,7 +251,7 @@ function findSharedNames(): [string, string[]][] {
 }
 
 /** One circle of each group of files that reach each other. */
-function findCircles(): string[][] {
+function findCircles(imports: Map<string, Imports>): string[][] {
   const circles: string[][] = [];
   const done = new Set<string>();
   const visit = (file: string, chain: string[]): void => {

@@ -163,7 +163,8 @@ async function runPage(folder: string, port: number): Promise<{ stderr: string }
   writeFileSync(path.join(bin, "webhooks"), toShim(url));
   // `npx hookline`
   writeFileSync(path.join(bin, "npx"), '#!/bin/sh\nshift\nexport npm_command=exec\nexec webhooks "$@"\n');
-  for (const name of ["webhooks", "npx"]) chmodSync(path.join(bin, name), 0o755);
+  writeFileSync(path.join(bin, "curl"), toPatientCurl(port));
+  for (const name of ["webhooks", "npx", "curl"]) chmodSync(path.join(bin, name), 0o755);
   mkdirSync(path.join(folder, "node_modules"));
   symlinkSync(PACKAGE, path.join(folder, "node_modules/hookline"));
   symlinkSync(path.join(root, "node_modules/@ai-sdk"), path.join(folder, "node_modules/@ai-sdk"));
@@ -179,6 +180,19 @@ async function runPage(folder: string, port: number): Promise<{ stderr: string }
     const shown = outputs.map((name) => `--- ${name}\n${readFileSync(path.join(folder, name), "utf8")}`);
     throw new Error([error.message, ...shown].join("\n"));
   });
+}
+
+/** Waits for the service as long as that takes: curl itself asks again after 1, 3 and 7 seconds. */
+function toPatientCurl(port: number): string {
+  return `#!/usr/bin/env bash
+if [[ "$*" == *--retry-connrefused* ]]; then
+  for ((tries = 0; tries < 2000; tries++)); do
+    (: < /dev/tcp/127.0.0.1/${port}) 2> /dev/null && break
+    sleep 0.05
+  done
+fi
+PATH=\${PATH#*:} exec curl "$@"
+`;
 }
 
 /** The command of a page: it asks this process to run it, which takes a fraction of the time of a new process. */

@@ -155,6 +155,10 @@ const BROKEN = [
   ...CHANGED.map(([name = "", text = ""]): [string, string] => [name, text]),
 ];
 
+/** Of those that do not fit the schema, `doctor` reads no more than `check`: every tenth. */
+const SAME = new Set(CHANGED.flatMap(([name = ""], index) => (index % 10 === 0 ? [] : [name])));
+const isDiagnosed = (name: string): boolean => !SAME.has(name);
+
 /** A block that is null is absent, and some values may be anything. */
 const VALID_TOO = new Set(
   [
@@ -210,9 +214,10 @@ describe("a configuration", () => {
   test.each(BROKEN)("%s", async (name, text) => {
     writeFileSync(path.join(folder, "webhooks.json5"), text);
     const { code, answer } = await check();
-    const { checks } = await diagnose();
     const isValid = VALID_TOO.has(name) || ANYTHING.test(name);
     expect({ code, hasProblem: answer.problems.length > 0 }).toEqual({ code: isValid ? 0 : 1, hasProblem: !isValid });
+    if (!isValid && !isDiagnosed(name)) return;
+    const { checks } = await diagnose();
     if (!isValid) expect(checks.some(({ level }) => level === "problem")).toBe(true);
   });
 });
@@ -286,6 +291,9 @@ const SCHEMAS: unknown[] = [
   { unevaluatedProperties: false },
   { default: {} },
   deep(70),
+];
+
+const LARGE_SCHEMAS: unknown[] = [
   { enum: Array.from({ length: 16_000 }, (_, id) => ({ id })) },
   { properties: Object.fromEntries(Array.from({ length: 4000 }, (_, id) => [`p${id}`, {}])) },
   { anyOf: Array.from({ length: 20_000 }, () => ({ $ref: "#" })) },
@@ -309,15 +317,15 @@ describe("a lock file", () => {
     await diagnose();
   });
 
-  test.each(SCHEMAS.map((schema) => [JSON.stringify(schema)?.slice(0, 80), schema]))(
-    "with the schema %s",
-    async (_, input) => {
-      const odd = [{ name: "call", description: "", input }];
-      writeFileSync(path.join(folder, "tools.lock.json"), JSON.stringify({ version: 1, sets: { odd } }));
-      const { code, answer } = await check();
-      // The value is used, or left out with a warning: it never keeps the service from starting.
-      expect({ code, problems: answer.problems }).toEqual({ code: 0, problems: [] });
-      await diagnose();
-    },
-  );
+  // The first of a row is the call that is granted by its name.
+  const groups = Array.from({ length: 10 }, (_, start) => SCHEMAS.filter((_schema, index) => index % 10 === start));
+  const rows = [...groups, ...LARGE_SCHEMAS.map((schema) => [schema])];
+  test.each(rows.map((row) => [JSON.stringify(row).slice(0, 80), row] as const))("with %s", async (_, row) => {
+    const odd = row.map((input, index) => ({ name: index === 0 ? "call" : `call${index}`, description: "", input }));
+    writeFileSync(path.join(folder, "tools.lock.json"), JSON.stringify({ version: 1, sets: { odd } }));
+    const { code, answer } = await check();
+    // The value is used, or left out with a warning: it never keeps the service from starting.
+    expect({ code, problems: answer.problems }).toEqual({ code: 0, problems: [] });
+    await diagnose();
+  });
 });

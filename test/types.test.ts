@@ -167,7 +167,7 @@ beforeAll(async () => {
 test("the module of a preset of one's own has types, and compiler options", async () => {
   for (const name of PROJECTS) {
     expect(read(name, "presets/acme/hookline.d.ts")).toContain('"shape.ts": {');
-    const args = [path.join(root, COMPILERS["7"]), "-p", "presets/acme", "--noEmit", "--pretty", "false"];
+    const args = [path.join(root, COMPILERS["7"], "bin/tsc"), "-p", "presets/acme", "--noEmit", "--pretty", "false"];
     expect((await run(path.join(folder, name), process.execPath, args)).stdout).toBe("");
   }
 });
@@ -195,8 +195,8 @@ test("the types have names of the configuration, and no value", () => {
 });
 
 const COMPILERS = {
-  "7": "node_modules/typescript/bin/tsc",
-  "5.9": "node_modules/typescript-json-schema/node_modules/typescript/bin/tsc",
+  "7": "node_modules/typescript",
+  "5.9": "node_modules/typescript-json-schema/node_modules/typescript",
 };
 
 test.each([
@@ -205,9 +205,9 @@ test.each([
   ["alone", "7"],
 ] as const)("with the package %s, TypeScript %s finds each mistake, and nothing else", async (name, version) => {
   const compiler = path.join(root, COMPILERS[version]);
-  const { stdout: shown } = await run(folder, process.execPath, [compiler, "--version"]);
-  expect(shown).toContain(`Version ${version}.`);
-  const args = [compiler, "-p", "transforms", "--noEmit", "--pretty", "false"];
+  const manifest = JSON.parse(readFileSync(path.join(compiler, "package.json"), "utf8"));
+  expect(manifest.version).toMatch(new RegExp(`^${RegExp.escape(version)}\\.`));
+  const args = [path.join(compiler, "bin/tsc"), "-p", "transforms", "--noEmit", "--pretty", "false"];
   const { stdout } = await run(path.join(folder, name), process.execPath, args);
   const found = Array.from(stdout.matchAll(/^transforms\/(.*?)\(/gm), ([, place = ""]) => place);
   expect(found.toSorted()).toEqual(Object.keys(MISTAKES).map(toFile).toSorted());

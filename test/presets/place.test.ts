@@ -128,6 +128,7 @@ describe.each(ACTING)("what %s reads and writes", (preset) => {
 
   test("is about the place of the event, whatever a field says", async () => {
     let read = 0;
+    const tried = new Set<string>();
     const options = {
       ...(preset !== "slack" && { events: ["*"] }),
       ...context,
@@ -138,10 +139,15 @@ describe.each(ACTING)("what %s reads and writes", (preset) => {
     const free = await use(preset, options);
     for (const { name, payload, headers } of readSamples(preset)) {
       const place = PLACES[preset]?.(payload);
-      if (place === undefined || readsOf(await free(payload, headers)).length === 0) continue;
+      const inSample = readsOf(await free(payload, headers)).map(({ call }) => call);
+      if (place === undefined || inSample.length === 0) continue;
       const bounded = await use(preset, { ...options, place });
       read += readsOf(await bounded(payload, headers)).length;
       for (const { changed, path } of listChanges(payload, ELSEWHERE[preset] ?? "acme-elsewhere/secret")) {
+        // The calls of another sample took their arguments from the same field.
+        const field = [...inSample, path].join();
+        if (tried.has(field)) continue;
+        tried.add(field);
         const inPlace = await bounded(changed, headers).catch(() => undefined);
         const wrong = placesOf(preset, inPlace).filter((one) => !isAt(one, place));
         // Without `place`, where the reply goes tells where the event is.
@@ -216,7 +222,10 @@ function* listChanges(payload: Payload, elsewhere: string): Generator<{ changed:
   for (const path of listLeaves(payload)) {
     const old = toText(readPath(payload, path));
     for (const value of [elsewhere, ...(/^\d{1,5}$/.test(old) ? [`${old}/../../${elsewhere}`] : [])]) {
-      yield { changed: toObject(replaceAt(payload, path, value)), path: path.join(".") };
+      yield {
+        changed: toObject(replaceAt(payload, path, value)),
+        path: [...path, value === elsewhere ? "" : ".."].join("."),
+      };
     }
   }
   if (!isObject(payload["event"])) return;

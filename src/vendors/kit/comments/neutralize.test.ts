@@ -143,7 +143,7 @@ describe.each(Object.entries(PARSERS))("for %s", (_, toHtml) => {
       fc.property(hostileMarkdown, (text) => {
         expect(findEffects(toHtml(neutralize(text, NEUTRAL)))).toEqual([]);
       }),
-      { numRuns: 1500 },
+      { numRuns: 300 },
     );
   });
 });
@@ -153,6 +153,6 @@ test("no text is a quick action of GitLab", () => {
     fc.property(hostileMarkdown, (text) => {
       expect(findQuickActions(neutralize(text, NEUTRAL))).toEqual([]);
     }),
-    { numRuns: 1500 },
+    { numRuns: 300 },
   );
 });
