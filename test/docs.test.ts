@@ -15,11 +15,10 @@ import {
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import http, { type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { createServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { Readable, Writable } from "node:stream";
-import { text as readText } from "node:stream/consumers";
 import { promisify } from "node:util";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { createProgram } from "../src/cli/all-commands.ts";
@@ -158,9 +157,9 @@ function toScript(blocks: Block[], folder: string): string {
 async function runPage(folder: string, port: number): Promise<{ stderr: string }> {
   const bin = path.join(folder, "bin");
   mkdirSync(bin);
-  const { url, close } = await startCommandServer(`http://127.0.0.1:${port}`);
-  cleanUp.push(close);
-  writeFileSync(path.join(bin, "webhooks"), toShim(url));
+  const commands = await startCommandServer(`http://127.0.0.1:${port}`);
+  cleanUp.push(commands.close);
+  writeFileSync(path.join(bin, "webhooks"), toShim(commands.port));
   // `npx hookline`
   writeFileSync(path.join(bin, "npx"), '#!/bin/sh\nshift\nexport npm_command=exec\nexec webhooks "$@"\n');
   writeFileSync(path.join(bin, "curl"), toPatientCurl(port));
@@ -196,55 +195,61 @@ PATH=\${PATH#*:} exec curl "$@"
 }
 
 /** The command of a page: it asks this process to run it, which takes a fraction of the time of a new process. */
-function toShim(url: string): string {
+function toShim(port: number): string {
   return `#!/usr/bin/env bash
 # The log of the service does not belong to the output of the block that started it.
 if [ "$1" = serve ] || [ "$1" = dev ]; then exec >> serve.log 2>&1; fi
-while IFS= read -r line; do
+exec 3<> /dev/tcp/127.0.0.1/${port}
+{ printf '%s\\0' "$#" "$PWD" "$@"; env -0; printf '=end\\0'; } >&3
+while IFS= read -r line <&3; do
   case $line in
     1*) printf '%s\\n' "\${line:1}" ;;
     2*) printf '%s\\n' "\${line:1}" >&2 ;;
     =*) exit "\${line:1}" ;;
   esac
-done < <({ printf '%s\\0' "$#" "$PWD" "$@"; env -0; } | curl -sN ${url} --data-binary @-)
+done
 exit 1
 `;
 }
 
 /**
- * Runs commands in this process. The request holds the number of arguments, the folder, the arguments and the environment,
- * each ended by a zero byte. The response has a line for each line of output, after the number of its stream, and the exit
+ * Runs commands in this process. A connection sends the number of arguments, the folder, the arguments, the environment and
+ * `=end`, each ended by a zero byte. It gets a line for each line of output, after the number of its stream, and the exit
  * code after `=`. A command whose client has gone is stopped.
  */
-async function startCommandServer(service: string): Promise<{ url: string; close(): Promise<void> }> {
-  const running = new Set<Promise<unknown>>();
-  const server = http.createServer((request, response) => {
-    const ended = runCommand(request, response, service).finally(() => running.delete(ended));
-    running.add(ended);
+async function startCommandServer(service: string): Promise<{ port: number; close(): Promise<void> }> {
+  const running = new Map<Socket, Promise<unknown>>();
+  const server = createServer((socket) => {
+    const ended = runCommand(socket, service).finally(() => running.delete(socket));
+    running.set(socket, ended);
   });
-  const port = await listen(server);
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const address = server.address();
   return {
-    url: `http://127.0.0.1:${port}`,
+    port: typeof address === "object" && address ? address.port : 0,
     async close() {
-      server.closeAllConnections();
       server.close();
-      await Promise.all(running);
+      for (const socket of running.keys()) socket.destroy();
+      await Promise.all(running.values());
     },
   };
 }
 
-async function runCommand(request: IncomingMessage, response: ServerResponse, service: string): Promise<void> {
-  const [count, cwd = "", ...rest] = (await readText(request)).split("\0");
+async function runCommand(socket: Socket, service: string): Promise<void> {
+  const stop = new AbortController();
+  socket.on("close", () => stop.abort());
+  // The shell of a page that has ended is gone.
+  socket.on("error", () => stop.abort());
+  const [count, cwd = "", ...rest] = (await readRequest(socket)).split("\0");
+  if (stop.signal.aborted) return;
   const args = rest.splice(0, Number(count));
   const env = Object.fromEntries(rest.map((entry) => entry.split(/=([^]*)/)));
   await waitForTurns(service, cwd, env);
-  const stop = new AbortController();
-  response.on("close", () => stop.abort());
   const toOutput = (stream: number): Writable =>
     new Writable({
       write(chunk, _encoding, done) {
         const lines = String(chunk).replace(/\n$/, "").split("\n");
-        response.write(lines.map((line) => `${stream}${line}\n`).join(""));
+        socket.write(lines.map((line) => `${stream}${line}\n`).join(""));
         done();
       },
     });
@@ -260,8 +265,22 @@ async function runCommand(request: IncomingMessage, response: ServerResponse, se
   };
   const code = await runCli(args, { ...io, stopSignal: () => stop.signal, interrupt: () => stop.abort() });
   if (args[0] === "init") usePort(path.join(cwd, "webhooks.jsonc"), new URL(service).port);
-  response.end(`=${code}\n`);
+  socket.end(`=${code}\n`);
 }
+
+async function readRequest(socket: Socket): Promise<string> {
+  let request = "";
+  await new Promise<void>((resolve) => {
+    socket.setEncoding("utf8").on("data", (text: string) => {
+      request += text;
+      if (request.endsWith(REQUEST_END)) resolve();
+    });
+    socket.on("close", () => resolve());
+  });
+  return request.slice(0, -REQUEST_END.length);
+}
+
+const REQUEST_END = "\0=end\0";
 
 /** The usual port may be in use on this machine. */
 function usePort(file: string, port: string): void {
@@ -274,22 +293,19 @@ async function waitForTurns(service: string, cwd: string, { GATEWAY_TOKEN }: Rec
   const token = GATEWAY_TOKEN ?? (existsSync(tokenFile) ? readFileSync(tokenFile, "utf8").trim() : "");
   const headers = { authorization: `Bearer ${token}` };
   await expect
-    .poll(async () => {
-      const response = await fetch(`${service}/api/status`, { headers }).catch(() => undefined);
-      if (!response?.ok) return 0;
-      const { queue }: { queue: JournalStats } = JSON.parse(await response.text());
-      // A run that waits for a person waits for the next command.
-      const held = await fetch(`${service}/api/runs?state=held`, { headers });
-      const { runs }: { runs: unknown[] } = JSON.parse(await held.text());
-      return queue.pendingRuns - runs.length + queue.pendingDeliveries;
-    })
+    .poll(
+      async () => {
+        const response = await fetch(`${service}/api/status`, { headers }).catch(() => undefined);
+        if (!response?.ok) return 0;
+        const { queue }: { queue: JournalStats } = JSON.parse(await response.text());
+        // A run that waits for a person waits for the next command.
+        const held = await fetch(`${service}/api/runs?state=held`, { headers });
+        const { runs }: { runs: unknown[] } = JSON.parse(await held.text());
+        return queue.pendingRuns - runs.length + queue.pendingDeliveries;
+      },
+      { interval: 200 },
+    )
     .toBe(0);
-}
-
-async function listen(server: Server): Promise<number> {
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const address = server.address();
-  return typeof address === "object" && address ? address.port : 0;
 }
 
 const PAGE_ENV: Record<string, string> = {};
