@@ -4,6 +4,7 @@ import { once } from "node:events";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { Script } from "node:vm";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { parseAllDocuments } from "yaml";
 import { createProgram } from "../src/cli/all-commands.ts";
@@ -52,7 +53,7 @@ describe("Dockerfile", () => {
     expect(/^CMD (.*)$/m.exec(text)?.[1]).toBe('["hookline-start"]');
     const [program, ...args]: string[] = JSON.parse(/^HEALTHCHECK CMD (.*)$/m.exec(text)?.[1] ?? "");
     expect(program).toBe("node");
-    expect(() => execFileSync(process.execPath, ["--check", "-"], { input: args[1] })).not.toThrow();
+    expect(() => new Script(args[1] ?? "")).not.toThrow();
   });
 });
 
@@ -107,9 +108,9 @@ test("the workflow of a release needs the gate, pins its actions, and has no rig
 test("a release has one version: tag, package, changelog, images", async () => {
   const { version }: Loose = JSON.parse(readFileSync(path.join(root, "package.json"), "utf8"));
   const program = path.join(root, ".ci/release.ts");
-  expect(await run(folder, process.execPath, [program, `v${version}`])).toMatchObject({ code: 0, stderr: "" });
-  const other = await run(folder, process.execPath, [program, "v99.0.0"]);
-  expect(other).toMatchObject({ code: 1, stderr: expect.stringContaining("the tag has 99.0.0") });
+  const { code, stderr } = await run(folder, process.execPath, [program, "v99.0.0"]);
+  // All other places agree.
+  expect({ code, stderr }).toEqual({ code: 1, stderr: `package.json has version ${version}.\nthe tag has 99.0.0.\n` });
 });
 
 test("the forms of issues ask for the version and the doctor's report", () => {

@@ -308,7 +308,8 @@ async function waitForTurns(service: string, cwd: string, { GATEWAY_TOKEN }: Rec
     .toBe(0);
 }
 
-const PAGE_ENV: Record<string, string> = {};
+/** `node --test` needs no second process. */
+const PAGE_ENV: Record<string, string> = { NODE_OPTIONS: "--test-isolation=none" };
 
 /** Replaces the port and the servers that a page names with a free port and local servers. */
 async function adaptToMachine(page: string, port: number): Promise<(text: string) => string> {

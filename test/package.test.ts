@@ -437,7 +437,7 @@ function listDependencies(): string[] {
 }
 
 function runTests(file: string): Promise<CliResult> {
-  return runIn(home, process.execPath, ["--test", "--test-reporter=tap", file]);
+  return runIn(home, process.execPath, ["--test", "--test-isolation=none", "--test-reporter=tap", file]);
 }
 
 /** The names of failed tests in a TAP report, each before its suite. */
