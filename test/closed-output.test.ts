@@ -47,11 +47,7 @@ test("a service goes on when its log cannot be written", async () => {
 });
 
 describe("a command that only prints ends with 0", () => {
-  const READING: string[][] = [
-    ["--help"],
-    ["presets", "show", "github", "--json"],
-    ["events", "export"],
-  ];
+  const READING: string[][] = [["--help"], ["presets", "show", "github", "--json"], ["events", "export"]];
   let service: Service;
   beforeAll(async () => {
     service = await startService({});

@@ -4,7 +4,7 @@ import { firstIdAt } from "../../../src/core/shared/id.ts";
 import { claimOf, useJournals, type OpenJournal } from "./harness.ts";
 import { NOW, nextId, sampleDelivery, sampleEntry, sampleEvent, sampleOutcome, sampleRun } from "./samples.ts";
 
-/** What finds the event of `addWanted` alone. */
+/** Each finds the event of `addWanted` alone. */
 const SEARCHES: [string, EventSearch][] = [
   ["the body, in any case", { text: "dISKFULL" }],
   ["the body, beyond ASCII", { text: "STRASSE É" }],
