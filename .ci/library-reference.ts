@@ -52,7 +52,7 @@ function readDeclarations(file: string): Map<string, Declaration> {
       });
       found.set(declaration.id.name, { name: declaration.id.name, text: textBefore(statement.start), members });
     } else if ("params" in declaration && declaration.id && !found.has(declaration.id.name)) {
-      // Of overloads, the first one is what users see.
+      // Users see the first one of overloads.
       const { name } = declaration.id;
       found.set(name, {
         name: `${name}(${toNames(declaration.params)})`,
