@@ -32,7 +32,7 @@ afterEach(async () => {
 });
 
 describe.runIf(process.platform === "linux")("a disk that reports errors", () => {
-  test("503 and not ready while it lasts, reads still work, and 2xx again by itself", async () => {
+  test("503 and not ready while it lasts, reads still work, 2xx again by itself, and exactly what was answered 2xx is stored", async () => {
     const client = await start();
     expect((await wake(client, "before")).status).toBe(200);
     refuseWrites(pidOf(service));
@@ -40,21 +40,27 @@ describe.runIf(process.platform === "linux")("a disk that reports errors", () =>
     allowWrites(pidOf(service));
     expect((await wake(client, "after")).status).toBe(200);
     expect(await ready()).toBe(200);
-    await expectKept(["before", "after"]);
-  });
 
-  test("under load: exactly what was answered 2xx is stored", async () => {
-    const client = await start();
+    // A message that is sent meanwhile is recorded later, and not sent again.
+    const { body } = await client.post("agent", { message: "hello", channel: "slack", to: "C00000001" });
+    await waitFor(() => external.messages.length === 1, "the message to be under way");
+    refuseWrites(pidOf(service));
+    gate.open();
+    await waitFor(() => service?.errors().includes("journal unavailable, will try again"), "the refusal");
+    allowWrites(pidOf(service));
+    expect(await client.settled(body.eventId)).toMatchObject({ status: "done", deliveries: [{ state: "sent" }] });
+    expect(external.messages).toHaveLength(1);
+
     const [accepted, refused]: [string[], string[]] = [[], []];
     const stop = new AbortController();
     const senders = Array.from({ length: 8 }, async (_, sender) => {
       for (let count = 0; !stop.signal.aborted; count += 1) {
         const text = `sender ${sender} count ${count}`;
         ((await wake(client, text)).status === 200 ? accepted : refused).push(text);
-        await sleep(5);
+        await sleep(20);
       }
     });
-    for (let times = 0; times < 4; times += 1) {
+    for (let times = 0; times < 3; times += 1) {
       refuseWrites(pidOf(service));
       await nextOf(refused);
       allowWrites(pidOf(service));
@@ -62,23 +68,8 @@ describe.runIf(process.platform === "linux")("a disk that reports errors", () =>
     }
     stop.abort();
     await Promise.all(senders);
-    expect(accepted.length).toBeGreaterThanOrEqual(4);
-    await expectKept(accepted);
-  });
-
-  test("a message that was sent meanwhile is recorded later, and not sent again", async () => {
-    const client = await start();
-    const { body } = await client.post("agent", { message: "hello", channel: "slack", to: "C00000001" });
-    await waitFor(() => external.messages.length === 1, "the message to be under way");
-    refuseWrites(pidOf(service));
-    gate.open();
-    await waitFor(() => service?.errors().includes("journal unavailable, will try again"), "the refusal");
-    allowWrites(pidOf(service));
-    expect(await client.settled(body.eventId)).toMatchObject({
-      status: "done",
-      deliveries: [{ state: "sent" }],
-    });
-    expect(external.messages).toHaveLength(1);
+    expect(accepted.length).toBeGreaterThanOrEqual(3);
+    await expectKept(["before", "after", ...accepted]);
   });
 });
 
@@ -92,18 +83,14 @@ describe.runIf(canMount())("a small disk", () => {
     disk.remove();
   });
 
-  test("that is full: 503 and not ready, and 2xx again once there is space", async () => {
+  test("that is full: 503 and not ready, 2xx again once there is space, and exactly what was answered 2xx is stored", async () => {
     const client = await start(disk.folder);
     expect((await wake(client, "before")).status).toBe(200);
     disk.fill();
     await expectRefused(client, "the disk is full");
     disk.free();
     expect((await wake(client, "after")).status).toBe(200);
-    await expectKept(["before", "after"], disk.folder);
-  });
-
-  test("that fills up under load: exactly what was answered 2xx is stored", async () => {
-    const client = await start(disk.folder);
+    // Until it is full again.
     const sent = Array.from({ length: 60 }, (_, index) => `large ${index} ${"x".repeat(200_000)}`);
     const accepted: string[] = [];
     while (sent.length > 0) {
@@ -114,15 +101,15 @@ describe.runIf(canMount())("a small disk", () => {
     }
     expect(accepted.length).toBeGreaterThan(0);
     expect(accepted.length).toBeLessThan(60);
-    await expectKept(accepted, disk.folder);
+    await expectKept(["before", "after", ...accepted], disk.folder);
   });
 
   test("that is full at the start: the start fails with the reason, and works once there is space", async () => {
-    const client = await start(disk.folder);
-    await wake(client, "before");
-    await service?.end("SIGTERM");
-    disk.fill();
     writeConfig(disk.folder);
+    const first = await openService(folder);
+    await wake(first, "before");
+    await first.hookline.close();
+    disk.fill();
     await expect(openService(folder)).rejects.toThrow(/store\.path: .*full/);
     disk.free();
     await expectKept(["before"], disk.folder);
@@ -176,8 +163,9 @@ async function expectKept(texts: string[], state?: string): Promise<void> {
   await kill();
   writeConfig(state);
   const next = await openService(folder);
-  const { entries } = await next.api("/api/sessions/main?limit=1000");
+  const { entries: all } = await next.api("/api/sessions/main?limit=1000");
   await next.hookline.close();
+  const entries = all.filter(({ runId }: { runId?: string }) => runId === undefined);
   expect(entries).toHaveLength(texts.length);
   for (const text of texts) {
     expect(entries.filter((entry: { text: string }) => entry.text.includes(`${text}\n`))).toHaveLength(1);

@@ -3,7 +3,8 @@
  * `KILLS=500 SEED=7 npx vitest run --config test/vitest.config.ts test/faults/effects.test.ts` is as long as one likes.
  */
 import { execFile } from "node:child_process";
-import { mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { createHash } from "node:crypto";
+import { mkdirSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
@@ -38,7 +39,9 @@ test("what a kill leaves before and after each commit", async () => {
   await finishTurn(client, turn, body.eventId);
   await service.end("SIGKILL");
 
-  const moments = readdirSync(copies).toSorted();
+  // Where nothing happens between a commit and the next one, a kill leaves the same after the first and before the second.
+  const states = new Map(readdirSync(copies).map((moment) => [hashFiles(path.join(copies, moment)), moment]));
+  const moments = [...states.values()].toSorted();
   let unknown = 0;
   for (const moment of moments) {
     const copy = path.join(copies, moment);
@@ -55,6 +58,16 @@ test("what a kill leaves before and after each commit", async () => {
   expect(moments.length).toBeGreaterThan(10);
   expect(unknown).toBeGreaterThan(0);
 });
+
+/** Hashes all files except the one in which the processes of a database share their locks. */
+function hashFiles(folder: string): string {
+  const hash = createHash("sha256");
+  for (const name of readdirSync(folder, { recursive: true, encoding: "utf8" }).toSorted()) {
+    const file = path.join(folder, name);
+    if (statSync(file).isFile() && !name.endsWith("-shm")) hash.update(`${name}\0`).update(readFileSync(file));
+  }
+  return hash.digest("hex");
+}
 
 /** The short form has only PostgreSQL: on SQLite, the test above has each commit. */
 const STORES = KILLS === undefined ? ["PostgreSQL"] : ["SQLite", "PostgreSQL"];

@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, readlinkSync } from "
 import path from "node:path";
 import { text } from "node:stream/consumers";
 import { setTimeout as delay } from "node:timers/promises";
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { silentTelemetry } from "../../src/core/telemetry/telemetry.ts";
 import type { TransformRunner } from "../../src/core/transforms/runner.ts";
 import { AS_NOBODY, findConfinement } from "../../src/core/transforms/sandbox/spawn.ts";
@@ -32,19 +32,42 @@ afterEach(async () => {
 });
 
 describe.runIf(process.platform === "linux")("a sandbox process", () => {
-  test("has the time zone and the locale of all machines, no other environment, and an empty folder", async () => {
-    await runner.run(await folder.bundle("export default () => 1"), toInput({}));
-    const [child] = startedChildren();
-    expect(readFileSync(`/proc/${child}/environ`, "utf8")).toBe("TZ=UTC\0LC_ALL=en_US.UTF-8\0");
-    expect(readdirSync(`/proc/${child}/cwd`)).toEqual([]);
-  });
+  describe("that has run a call", () => {
+    let child: number;
+    let running: TransformRunner;
+    beforeAll(async () => {
+      const before = sandboxProcessesOf(process.pid);
+      const own = createTransformFolder();
+      running = createSandbox({ telemetry: silentTelemetry });
+      await running.run(await own.bundle("export default () => 1"), toInput({}));
+      own.remove();
+      [child = 0] = sandboxProcessesOf(process.pid).filter((pid) => !before.includes(pid));
+    });
+    afterAll(() => running.close());
 
-  test.runIf(confined)("has no network", async () => {
-    await runner.run(await folder.bundle("export default () => 1"), toInput({}));
-    const [child] = startedChildren();
-    // The process that ran has left the network namespace; another may be about to.
-    const network = () => readlinkSync(`/proc/${child}/ns/net`);
-    await expect.poll(network).not.toBe(readlinkSync("/proc/self/ns/net"));
+    test("has the time zone and the locale of all machines, no other environment, and an empty folder", () => {
+      expect(readFileSync(`/proc/${child}/environ`, "utf8")).toBe("TZ=UTC\0LC_ALL=en_US.UTF-8\0");
+      expect(readdirSync(`/proc/${child}/cwd`)).toEqual([]);
+    });
+
+    test.runIf(confined)("has no network", async () => {
+      // The process that ran has left the network namespace; another may be about to.
+      const network = () => readlinkSync(`/proc/${child}/ns/net`);
+      await expect.poll(network).not.toBe(readlinkSync("/proc/self/ns/net"));
+    });
+
+    test.runIf(unprivileged)("cannot gain rights", async () => {
+      await expect.poll(() => readProcess(child, "status")).toMatch(/^NoNewPrivs:\t1$/m);
+    });
+
+    test.runIf(confinement.includes(AS_NOBODY))("is not root where the service is", async () => {
+      await expect.poll(() => readProcess(child, "status")).toMatch(/^Uid:\t65534\t65534/m);
+    });
+
+    test.runIf(hasPrlimit)("has a limited address space, and writes no file", async () => {
+      await expect.poll(() => readProcess(child, "limits")).toMatch(/^Max address space +\d+ /m);
+      expect(readProcess(child, "limits")).toMatch(/^Max file size +0 /m);
+    });
   });
 
   test.each([
@@ -60,25 +83,6 @@ describe.runIf(process.platform === "linux")("a sandbox process", () => {
     const user = confinement.includes(AS_NOBODY) ? 65534 : process.getuid?.();
     await expect.poll(() => readProcess(child!, "status")).toMatch(new RegExp(`^Uid:\\t${user}\\t`, "m"));
     vi.unstubAllEnvs();
-  });
-
-  test.runIf(unprivileged)("cannot gain rights", async () => {
-    await runner.run(await folder.bundle("export default () => 1"), toInput({}));
-    const [child] = startedChildren();
-    await expect.poll(() => readProcess(child!, "status")).toMatch(/^NoNewPrivs:\t1$/m);
-  });
-
-  test.runIf(confinement.includes(AS_NOBODY))("is not root where the service is", async () => {
-    await runner.run(await folder.bundle("export default () => 1"), toInput({}));
-    const [child] = startedChildren();
-    await expect.poll(() => readProcess(child!, "status")).toMatch(/^Uid:\t65534\t65534/m);
-  });
-
-  test.runIf(hasPrlimit)("has a limited address space, and writes no file", async () => {
-    await runner.run(await folder.bundle("export default () => 1"), toInput({}));
-    const [child] = startedChildren();
-    await expect.poll(() => readProcess(child!, "limits")).toMatch(/^Max address space +\d+ /m);
-    expect(readProcess(child!, "limits")).toMatch(/^Max file size +0 /m);
   });
 
   test("is removed after close, with its folder", async () => {

@@ -66,6 +66,6 @@ interface Node {
 async function answerUntil(signal: AbortSignal, answer: () => Promise<unknown>): Promise<void> {
   while (!signal.aborted) {
     await answer().catch(() => undefined);
-    await sleep(50);
+    await sleep(200);
   }
 }

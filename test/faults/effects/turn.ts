@@ -116,11 +116,11 @@ export interface TurnReport {
 
 /** Answers until the turn is done, and counts what the MCP server has executed. */
 export async function finishTurn(client: Client, turn: EffectTurn, eventId: string): Promise<TurnReport> {
-  for (;;) {
+  for (let pauseMs = 10; ; pauseMs = Math.min(2 * pauseMs, 160)) {
     await answerAll(client, turn);
     const event = await client.api(`/api/events/${eventId}`);
     if (isRequest(event.status, "unfinished")) {
-      await new Promise((resolve) => setTimeout(resolve, 20));
+      await new Promise((resolve) => setTimeout(resolve, pauseMs));
       continue;
     }
     const [run] = event.runs;
