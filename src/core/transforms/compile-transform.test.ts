@@ -240,6 +240,8 @@ describe("errors of the author", () => {
 
   test("a package that is not installed", async () => {
     expect((await refuse('import zod from "zodd"; export default zod;')).message).toContain("npm install zodd");
+    const typed = 'import zod from "zodd";\nconst use: Set<string> = new Set([zod]);\nexport default use;';
+    expect((await refuse(typed)).message).toContain("npm install zodd");
   });
 });
 

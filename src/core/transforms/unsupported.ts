@@ -1,6 +1,6 @@
 import path from "node:path";
 import { orElse, parentsOf, readRegularFile } from "../shared/system/files.ts";
-import { type BuildError, type CommonOptions, transformText } from "./esbuild.ts";
+import { type BuildError, type CommonOptions, type Loader, transformText } from "./esbuild.ts";
 import { JSX, MAX_SOURCE_BYTES, toOwner } from "./source-boundary.ts";
 
 const AWAIT = "await at its top level, which a transform does not have: it is loaded at once";
@@ -47,8 +47,12 @@ async function isJsx(
   options: CommonOptions,
 ): Promise<boolean> {
   if (pluginName || !/\.[mc]?ts$/.test(file) || text === undefined || !/<[A-Za-z>]/.test(text)) return false;
-  const { result } = await transformText(text, { ...options, loader: "tsx", sourcemap: false });
-  return result !== undefined;
+  // A text that compiles as it is has no wrong syntax: the error is about something that it imports.
+  return !(await compiles(text, "ts", options)) && (await compiles(text, "tsx", options));
+}
+
+async function compiles(text: string, loader: Loader, options: CommonOptions): Promise<boolean> {
+  return (await transformText(text, { ...options, loader, sourcemap: false })).result !== undefined;
 }
 
 /** Decorators as esbuild writes them. */
