@@ -60,3 +60,18 @@ test("a change that was reported is not found again", async () => {
   look?.expect([one!]);
   await expect.poll(found, POLL).toEqual([two]);
 });
+
+test("a file that counts only from now on is not found until it changes", async () => {
+  const [data, module] = ["data.json", "q.ts"].map((name) => path.join(folder, name));
+  writeFileSync(data!, "{}");
+  let isRelevant = (file: string): boolean => file.endsWith(".ts");
+  changed.mockReset();
+  look = createLook({ isRelevant: (file) => isRelevant(file), isIgnored: () => false, changed });
+  look.follow([folder]);
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  isRelevant = () => true;
+  writeFileSync(module!, "");
+  await expect.poll(found, POLL).toEqual([module]);
+  writeFileSync(data!, "{ }");
+  await expect.poll(found, POLL).toEqual([module, data]);
+});

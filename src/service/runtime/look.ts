@@ -31,6 +31,8 @@ export interface LookOptions {
 export function createLook({ isRelevant, isIgnored, changed }: LookOptions): Look {
   let followed: readonly string[] = [];
   let seen = new Map<string, string>();
+  /** Files that did not count in the last look: that they count now is no change of them. */
+  let passed = new Set<string>();
   /** The stamps of files when their change was reported, if no look has seen that yet. */
   const reported = new Map<string, string>();
   /** Followed since the last look, which takes them as they are. */
@@ -63,43 +65,49 @@ export function createLook({ isRelevant, isIgnored, changed }: LookOptions): Loo
     clearTimeout(timer);
     const mine = version;
     const earlier = [...reported];
-    const now = await readAll(followed);
+    const { now, others } = await readAll(followed);
     if (closed || mine !== version) return;
     const differing = [...now].flatMap(([file, stamp]) => (isNews(file, stamp) ? [file] : []));
     // One that was reported meanwhile may have been read before that.
     for (const [file, stamp] of earlier) if (reported.get(file) === stamp) reported.delete(file);
     seen = now;
+    passed = others;
     added = new Set();
     timer = setTimeout(() => void look(), LOOK_MS).unref();
     if (differing.length > 0) changed(differing);
   }
 
   function isNews(file: string, stamp: string): boolean {
-    if (stamp === seen.get(file) || stamp === reported.get(file) || added.has(file)) return false;
+    if (stamp === seen.get(file) || stamp === reported.get(file) || added.has(file) || passed.has(file)) return false;
     // A file of a folder that was not followed until now.
     return seen.has(file) || !isIn(file, added);
   }
 
   /** The state of each followed path, and of the relevant files in followed folders, which come last: there may be too many. */
-  async function readAll(paths: readonly string[]): Promise<Map<string, string>> {
+  async function readAll(paths: readonly string[]): Promise<{ now: Map<string, string>; others: Set<string> }> {
     const states = new Map<string, string>();
+    const others = new Set<string>();
     const folders: string[] = [];
     for (const file of paths) {
       const stats = await stat(file).catch(() => undefined);
       states.set(file, toState(stats).stamp);
       if (stats?.isDirectory()) folders.push(file);
     }
-    for (const folder of folders) await readFolder(folder, states);
-    return states;
+    for (const folder of folders) await readFolder(folder, states, others);
+    return { now: states, others };
   }
 
-  async function readFolder(folder: string, states: Map<string, string>): Promise<void> {
+  async function readFolder(folder: string, states: Map<string, string>, others: Set<string>): Promise<void> {
     for (const entry of await readdir(folder, { withFileTypes: true }).catch(() => [])) {
       if (states.size > MAX_FILES) return;
       const inner = path.join(folder, entry.name);
       // A link may lead anywhere, and is followed if a file was read through it.
-      if (entry.isDirectory() && !isIgnored(inner)) await readFolder(inner, states);
-      if (!entry.isFile() || !isRelevant(inner) || states.has(inner)) continue;
+      if (entry.isDirectory() && !isIgnored(inner)) await readFolder(inner, states, others);
+      if (!entry.isFile() || states.has(inner)) continue;
+      if (!isRelevant(inner)) {
+        others.add(inner);
+        continue;
+      }
       const stats = await stat(inner).catch(() => undefined);
       if (stats) states.set(inner, toState(stats).stamp);
     }
