@@ -35,6 +35,17 @@ test.each([
   expect(mentions({ text: "{{text}}", is: ["@other", "@bot"] }, { text })).toBe(expected);
 });
 
+test.each([
+  ["bot look", true],
+  ["please, @Bot: look", true],
+  ["a@bot.example look", false],
+  ["a@bot look", false],
+  ["@@bot", false],
+  ["@bots look", false],
+])("a name without an @ may have it in the text: %j: %j", (text, expected) => {
+  expect(mentions({ text: "{{text}}", is: "bot" }, { text })).toBe(expected);
+});
+
 test("the sender's word counts, and alone with true", () => {
   const data = { text: "{{text}}", said: "{{direct}}" };
   expect(mentions({ ...data, is: true }, { direct: "yes" })).toBe(true);

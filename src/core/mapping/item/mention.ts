@@ -27,13 +27,15 @@ export function compileMention({ mention }: MappingInput, diagnostics: Diagnosti
   };
 }
 
-/** The name as a whole word, in any case. */
+/** The name as a whole word, in any case. One without an `@` may have it in the text. */
 function compileName(name: string): (text: string) => boolean {
   const lower = name.toLowerCase();
+  const maySign = !lower.startsWith("@");
   return (text) => {
     for (let at = text.indexOf(lower); at !== -1; at = text.indexOf(lower, at + 1)) {
+      const start = maySign && text[at - 1] === "@" ? at - 1 : at;
       const [before, after] = [
-        text.slice(Math.max(0, at - 2), at),
+        text.slice(Math.max(0, start - 2), start),
         text.slice(at + lower.length, at + lower.length + 3),
       ];
       if (!/[\p{L}\p{N}_@/.-]$/u.test(before) && !/^(?:[\p{L}\p{N}_@/]|[.-][\p{L}\p{N}])/u.test(after)) return true;
