@@ -130,7 +130,7 @@ async function writeTransformTypes(): Promise<string> {
     .replace(/^import .*\n+/gm, "")
     .replace(/^declare /gm, "");
   const module = `${await toTypes(readSchema("action"))}\n${types}`.trim().replace(/^(?=.)/gm, "  ");
-  const header = "// The types of a Hookline transform. Generated: `webhooks types` writes it anew.";
+  const header = "// The types of a Hookline transform. Generated: `npx hookline types` writes it anew.";
   return `${header}\n\ndeclare module "hookline" {\n${module}\n}\n\n${await read(".ci/sandbox-globals.d.ts")}`;
 }
 

@@ -3,7 +3,7 @@
  * and the locale en-US on every machine, so that a result does not depend on it: give `Intl` a `timeZone` and a locale.
  */
 declare const console: {
-  /** Captured: shown with the event, by `webhooks try` and by `webhooks test`. */
+  /** Captured: shown with the event, by `npx hookline try` and by `npx hookline test`. */
   log(...values: unknown[]): void;
   debug(...values: unknown[]): void;
   info(...values: unknown[]): void;

@@ -42,7 +42,8 @@ test("the next command posts a sample of the preset, signed as its sender does",
   const { stdout } = await webhooks("init", "--yes", "--preset", "github", "--preset", "stripe");
   expect(modeOf(".webhooks/github-secret")).toBe(0o600);
   expect(stdout).toContain("Secret: the content of `.webhooks/github-secret`");
-  const send = commandsOf(stdout).find((command) => command.startsWith("webhooks send github"))!;
+  const send = commandsOf(stdout).find((command) => command.startsWith("webhooks send"))!;
+  expect(send).toBe("webhooks send --sample pull-request-opened github");
   const hookline = await createHookline({
     config: path.join(folder, "webhooks.jsonc"),
     port: 0,

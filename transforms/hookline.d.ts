@@ -1,4 +1,4 @@
-// The types of a Hookline transform. Generated: `webhooks types` writes it anew.
+// The types of a Hookline transform. Generated: `npx hookline types` writes it anew.
 
 declare module "hookline" {
   /**
@@ -228,7 +228,7 @@ declare module "hookline" {
  * and the locale en-US on every machine, so that a result does not depend on it: give `Intl` a `timeZone` and a locale.
  */
 declare const console: {
-  /** Captured: shown with the event, by `webhooks try` and by `webhooks test`. */
+  /** Captured: shown with the event, by `npx hookline try` and by `npx hookline test`. */
   log(...values: unknown[]): void;
   debug(...values: unknown[]): void;
   info(...values: unknown[]): void;

@@ -2,7 +2,7 @@ import { globSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { expect, test } from "vitest";
 import { COMMAND_NAMES } from "./command-list.ts";
-import { commandName, nameCommands, wrap, wrapWords } from "./io.ts";
+import { commandName, nameCommands, wrap, wrapSteps, wrapWords } from "./io.ts";
 
 const src = path.join(import.meta.dirname, "..");
 
@@ -49,4 +49,13 @@ test("wrap breaks between pieces, and only for a terminal", () => {
 test("a line is not broken between a number and the unit of its time", () => {
   const io = { stdout: { columns: 15 } as never, env: {} };
   expect(wrapWords(io, "reloaded ci.ts  705 ms", "")).toEqual(["reloaded ci.ts ", "705 ms"]);
+});
+
+test("numbered steps are broken between words, and commands are not", () => {
+  const io = { stdout: { columns: 15 } as never, env: {} };
+  expect(wrapSteps(io, "1. Open the settings\n   curl -s http://127.0.0.1")).toEqual([
+    "1. Open the",
+    "   settings",
+    "   curl -s http://127.0.0.1",
+  ]);
 });

@@ -110,6 +110,11 @@ export function wrapWords(io: Pick<CliIo, "stdout" | "env">, line: string, inden
   return wrap(io, nameCommands(io, line).split(/ (?!m?s\b)/), " ", indent);
 }
 
+/** A text whose numbered steps are broken between words. Other lines may be commands to copy. */
+export function wrapSteps(io: Pick<CliIo, "stdout" | "env">, text: string): string[] {
+  return text.split("\n").flatMap((line) => (/^\d+\. /.test(line) ? wrapWords(io, line, "   ") : [line]));
+}
+
 /** Text in a color, which `print` removes again where the output shows none. */
 export function style(format: Parameters<typeof styleText>[0], text: string): string {
   return styleText(format, text, { validateStream: false });

@@ -11,7 +11,7 @@ const transform: Transform<Payload> = ({ payload }): TransformResult => {
   const { service = "A service", status = "unknown", detail = "No detail was given." } = payload;
   if (status === "ok") return null; // Nothing to do: the request is answered with 204.
 
-  console.log("status", status); // Shown by `webhooks try` and with the event.
+  console.log("status", status); // Shown by `npx hookline try` and with the event.
   return {
     message: `${service} reports ${status}. ${detail}`,
     sessionKey: `status:${service}`, // One conversation for each service.

@@ -22,7 +22,7 @@ import { PACKAGE_ROOT } from "../../core/shared/system/package.ts";
 import { toPrintable } from "../../core/telemetry/log.ts";
 import { addItem } from "../command.ts";
 import { locateNewConfig, searchPresets } from "../context.ts";
-import { type CliIo, commandName, listFiles, nameCommands, print, printJsonLine, style } from "../io.ts";
+import { type CliIo, commandName, listFiles, nameCommands, print, printJsonLine, style, wrapSteps } from "../io.ts";
 import { toCommand } from "../../core/shared/text/command.ts";
 import { confirmWrite, openTerminal, readPlan, runChange, showChange } from "./change.ts";
 import { type Answers, askAnswers } from "./init-answers.ts";
@@ -222,7 +222,7 @@ function usesExample({ before, after, file }: ConfigPlan): boolean {
 function printReport({ written, kept, notes, next }: InitReport, io: CliIo): void {
   if (written.length > 0) print(io, "Written:", ...listFiles(io, written));
   if (kept.length > 0) print(io, "Kept as it was:", ...listFiles(io, kept));
-  for (const note of notes) print(io, "", toPrintable(note));
+  for (const note of notes) print(io, "", ...wrapSteps(io, toPrintable(note)));
   print(io, "", "Next:", ...next.flatMap((step) => describeStep(step, next, io)));
 }
 
@@ -271,23 +271,23 @@ function listNext(preset: PresetPlace | undefined, hasExample: boolean, io: CliI
     command: nameCommands(io, toCommand(command, ...values)),
     purpose,
   });
-  const ofPreset = preset === undefined ? undefined : findPresetSample(preset, io.cwd);
-  const ofExample = hasExample ? [EXAMPLE, `transforms/${EXAMPLE}.samples/problem.json`] : undefined;
-  const sample = preset === undefined || ofPreset === undefined ? ofExample : [preset.name, ofPreset];
+  const ofPreset = preset === undefined ? undefined : findPresetSample(preset);
+  const ofExample = hasExample ? ["send", EXAMPLE, `transforms/${EXAMPLE}.samples/problem.json`] : undefined;
+  const ofSender = preset && ofPreset !== undefined ? ["send --sample", ofPreset, preset.name] : undefined;
+  const [send, ...sample] = ofSender ?? ofExample ?? [];
   return [
     step("dev", "serves the hooks and shows each request; keep it open"),
-    sample === undefined
+    send === undefined
       ? step("check", "shows what is configured")
-      : step("send", "in a second terminal: posts a sample as its sender would", ...sample),
+      : step(send, "in a second terminal: posts a sample as its sender would", ...sample),
     preset === undefined
       ? step("events show --last", "shows everything about the last request")
       : step("transform new --from-event last", "writes code of your own for its events, with their type", preset.name),
   ];
 }
 
-/** The sample of a preset that its page shows, relative to where the person is. */
-function findPresetSample({ folder }: PresetPlace, cwd: string): string | undefined {
+/** The name of the sample of a preset that its page shows. */
+function findPresetSample({ folder }: PresetPlace): string | undefined {
   const { example } = readPreset(folder).preset;
-  const file = path.join(folder, "samples", `${example}.json`);
-  return example !== undefined && existsSync(file) ? path.relative(cwd, file) : undefined;
+  return example !== undefined && existsSync(path.join(folder, "samples", `${example}.json`)) ? example : undefined;
 }

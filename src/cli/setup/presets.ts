@@ -33,7 +33,7 @@ import {
   UsageError,
 } from "../command.ts";
 import { loadConfig, locateNewConfig, parseJsonOrText, readSecret, searchPresets } from "../context.ts";
-import { type CliIo, print, printJson, printJsonLine, printWarnings, style } from "../io.ts";
+import { type CliIo, print, printJson, printJsonLine, printWarnings, style, wrapSteps } from "../io.ts";
 import { applyPlan, loadPlan, openTerminal, plainChange, printWritten, readPlan, runChange } from "./change.ts";
 import { type CopyFlags, copyPreset } from "./preset-copy.ts";
 import { removeTunnelWebhooks } from "../live/dev-tunnel.ts";
@@ -183,7 +183,7 @@ async function enablePreset(given: string, flags: EnableFlags, io: CliIo): Promi
   }
   if (written) printWritten(plan, io);
   else print(io, "Nothing was written.");
-  print(io, `URL: ${url}`, ...(steps === "" ? [] : [steps]));
+  print(io, `URL: ${url}`, ...(steps === "" ? [] : wrapSteps(io, steps)));
   printWarnings(io, warnings);
 }
 
