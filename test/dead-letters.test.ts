@@ -153,7 +153,7 @@ test("webhooks dead-letters counts and retries a group", async () => {
   expect(await run("retry", "--group", group.id, "--dry-run")).toEqual({ count: 3 });
   expect((await service.api("/api/dead-letters")).deadLetters).toHaveLength(3);
   modelStatus = 200;
-  expect(await run("retry", "--group", group.id)).toEqual({ count: 3, retried: 3 });
+  expect(await run("retry", "--group", `failed:${group.id}0123`)).toEqual({ count: 3, retried: 3 });
   expect(await run("groups")).toEqual([]);
   expect(await run("drop", "--group", group.id)).toMatchObject({
     ok: false,

@@ -175,7 +175,7 @@ test("webhooks runs and sessions show what the agent replied", async () => {
   await service.settled(body.eventId);
   const runs = await ask("runs", "list");
   expect(runs.stdout).toMatch(/^run +created .*\n[^]*Z +\S+ +done +m +hook:\S+ +\[echo: .*\] what is up\n/);
-  expect(runs.stdout).toContain(body.runId);
+  expect(runs.stdout).toContain(body.runId.slice(0, 13));
   // The field concerns only how the summary is written.
   expect((await ask("runs", "list", "--json")).stdout).not.toContain("trustedName");
   expect((await ask("runs", "list", "--state", "failed")).stdout).toBe("There are no runs.\n");
@@ -183,7 +183,7 @@ test("webhooks runs and sessions show what the agent replied", async () => {
     code: 2,
     stderr: expect.stringContaining("Expected held or waiting or running"),
   });
-  const run = await ask("runs", "show", body.runId);
+  const run = await ask("runs", "show", body.runId.slice(0, 18));
   expect(run.stdout).toMatch(/^run {6}\S+\nstate {4}done\nhook {5}m\n[^]*\nreply\n {2}\[echo: .*\] what is up\n/);
   expect(await ask("runs", "show", body.eventId)).toMatchObject({
     code: 1,

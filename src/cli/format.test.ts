@@ -26,6 +26,19 @@ test("in a terminal, each row is one line: the widest cells are cut", () => {
   expect(formatTable(rows).map((line) => stripVTControlCharacters(line))[1]).toHaveLength(8 + 60 + 60 + 4);
 });
 
+test("a table that is too wide for its terminal shows times without year and seconds, and cuts no short id", () => {
+  const row = {
+    run: "01a227b1-677e",
+    created: "2026-11-29T14:24:27Z",
+    event: "01a227b1-6750",
+    hook: "heartbeat",
+    reply: "r".repeat(60),
+  };
+  const [, line] = formatTable([row], "", 60).map((shown) => stripVTControlCharacters(shown));
+  expect(line).toBe(`01a227b1-677e  11-29 14:24  01a227b1-6750  heartb…  rrrrrrr…`);
+  expect(formatTable([row])[1]).toContain("2026-11-29T14:24:27Z");
+});
+
 test("a column without a value is left out", () => {
   const rows = [
     { id: "one", state: undefined, hook: "x" },

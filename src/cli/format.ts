@@ -27,34 +27,47 @@ export function formatTable(rows: Record<string, Cell>[], none = "", width = Inf
   const [first] = rows;
   if (!first) return [none];
   const head = Object.keys(first).filter((name) => rows.some((row) => row[name] !== undefined));
-  const cells = rows.map((row) => head.map((name) => toCell(row[name])));
-  const widths = fit(
-    head.map((name, column) => Math.max(name.length, ...cells.map((row) => widthOf(row[column])))),
-    width - 2 * (head.length - 1),
-  );
+  const room = width - 2 * (head.length - 1);
+  const toWidths = (table: string[][]): number[] =>
+    head.map((name, column) => Math.max(name.length, ...table.map((row) => widthOf(row[column]))));
+  const whole = rows.map((row) => head.map((name) => toCell(row[name])));
+  const cells = sum(toWidths(whole)) > room ? whole.map((row) => row.map(shortenTime)) : whole;
+  const isWhole = head.map((_, column) => cells.every((row) => WHOLE.test(row[column] ?? "")));
+  const widths = fit(toWidths(cells), isWhole, room);
   const align = (row: string[]): string =>
     row
       .map((cell, column) => {
-        const room = widths[column] ?? 0;
-        const shown = widthOf(cell) > room ? toExcerpt(stripVTControlCharacters(cell), room) : cell;
-        return shown + " ".repeat(room - widthOf(shown));
+        const own = widths[column] ?? 0;
+        const shown = widthOf(cell) > own ? toExcerpt(stripVTControlCharacters(cell), own) : cell;
+        return shown + " ".repeat(own - widthOf(shown));
       })
       .join("  ")
       .trimEnd();
   return [style("dim", align(head)), ...cells.map(align)];
 }
 
-const MIN_WIDTH = 6;
+/** A time without its year and its seconds: one that is cut would only name the day. */
+function shortenTime(cell: string): string {
+  return cell.replace(/^\d{4}-(\d\d-\d\d)T(\d\d:\d\d):\d\d(\.\d+)?Z$/, "$1 $2");
+}
 
-/** The widest become narrower until all have room. */
-function fit(widths: number[], room: number): number[] {
+const MIN_WIDTH = 6;
+/** Short ids and times: what is left of one that is cut no longer says which. */
+const WHOLE = /^(?:[\da-f]{8}-[\da-f]{4,6}|\d\d-\d\d \d\d:\d\d|)$/;
+
+/** The widest become narrower until all have room, except those that must stay whole. */
+function fit(widths: number[], isWhole: boolean[], room: number): number[] {
   const fitted = [...widths];
-  for (let over = fitted.reduce((sum, width) => sum + width, 0) - room; over > 0; over--) {
-    const widest = fitted.indexOf(Math.max(...fitted));
-    if ((fitted[widest] ?? 0) <= MIN_WIDTH) break;
-    fitted[widest] = (fitted[widest] ?? 0) - 1;
+  for (let over = sum(fitted) - room; over > 0; over--) {
+    const widest = Math.max(...fitted.filter((_, column) => !isWhole[column]));
+    if (widest <= MIN_WIDTH) break;
+    fitted[fitted.findIndex((width, column) => width === widest && !isWhole[column])] = widest - 1;
   }
   return fitted;
+}
+
+function sum(numbers: number[]): number {
+  return numbers.reduce((total, number) => total + number, 0);
 }
 
 /** A line for each fact that is known: its name, then its value. */

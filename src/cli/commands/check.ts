@@ -198,14 +198,22 @@ export function addReload(program: Command, io: CliIo): void {
   );
 }
 
-/** With how many items of each part of the inbox are open. */
-type StatusAnswer = StatusView & { inbox: Partial<Record<InboxPart, number>> };
+/** With whether `/readyz` says so, and how many items of each part of the inbox are open. */
+type StatusAnswer = StatusView & { ready: boolean; inbox: Partial<Record<InboxPart, number>> };
 
 async function askStatus(client: OperatorClient, io: CliIo): Promise<StatusAnswer> {
-  const [status, { items }] = await Promise.all([client.call("GET /api/status"), client.call("GET /api/inbox")]);
-  if (findProblems(status).length > 0) io.exitCode = EXIT_CODES.failed;
+  const [status, { items }, { ok: ready }] = await Promise.all([
+    client.call("GET /api/status"),
+    client.call("GET /api/inbox"),
+    client.send("GET", "/readyz"),
+  ]);
+  if (findProblems(status).length > 0 || !ready) io.exitCode = EXIT_CODES.failed;
   const parts = Map.groupBy(items, ({ part }) => part);
-  return { ...status, inbox: Object.fromEntries(Array.from(parts, ([part, own]) => [part, own.length])) };
+  return {
+    ...status,
+    ready,
+    inbox: Object.fromEntries(Array.from(parts, ([part, own]) => [part, own.length])),
+  };
 }
 
 function findProblems({ lastReloadError, sandbox, mail, nodesDiffer = [] }: StatusView): string[] {
@@ -221,7 +229,9 @@ function findProblems({ lastReloadError, sandbox, mail, nodesDiffer = [] }: Stat
   ];
 }
 
-function formatStatus({ inbox, ...status }: StatusAnswer): string[] {
+const NOT_READY = "not ready: hooks may be answered 503. See the log, and: webhooks doctor";
+
+function formatStatus({ inbox, ready, ...status }: StatusAnswer): string[] {
   const { version, startedAt, config, queue, sandbox, mail, budget, nodes = [] } = status;
   const { events, pendingRuns, pendingDeliveries, pendingSystemEvents } = queue;
   const mappings = formatCount(config.mappings.length, "mapping");
@@ -240,10 +250,12 @@ function formatStatus({ inbox, ...status }: StatusAnswer): string[] {
     ...mail.map(({ mailbox, state }): [string, string] => ["mail", `${mailbox} ${state}`]),
     ...nodes.map((node): [string, string] => ["node", describeNode(node)]),
   ];
+  const problems = findProblems(status);
+  if (!ready && problems.length === 0) problems.push(NOT_READY);
   return [
     ...formatFacts(facts),
     ...config.warnings.map((warning) => style("yellow", `warning: ${toPrintable(warning)}`)),
-    ...findProblems(status).map((problem) => style("red", toPrintable(problem))),
+    ...problems.map((problem) => style("red", toPrintable(problem))),
   ];
 }
 

@@ -27,13 +27,13 @@ export function addDeadLetters(program: Command, io: CliIo): void {
     ),
     io,
     readGroups,
-    formatGroups,
+    (groups, _, width) => formatGroups(groups, width),
   );
   for (const change of CHANGES) {
     addServiceOptions(letters.command(change.name).description(change.description))
       .argument("[ids...]", "their ids or those of their events, or the beginnings of them")
       .option("--all", "all dead letters", false)
-      .option("--group <id>", "those of a group, as `dead-letters groups` shows it")
+      .option("--group <id>", "those of a group, as `dead-letters groups` or `inbox` shows it")
       .option("--dry-run", "with --group: only count them", false)
       .action((ids: string[], flags: ChoiceFlags) => changeDeadLetters(change, ids, flags, io));
   }
@@ -94,7 +94,7 @@ async function changeGroup(
   io: CliIo,
 ): Promise<void> {
   const client = await createOperatorClient(flags, io);
-  const chosen = (await readGroups(client)).find((one) => one.id === id);
+  const chosen = (await readGroups(client)).find((one) => one.id === id || isInboxName(id, one));
   if (!chosen) {
     const message = `No group of dead letters has the id ${id}. \`webhooks dead-letters groups\` shows them.`;
     throw new ConfigError([{ message }]);
@@ -124,7 +124,12 @@ function toGroupId({ kind, hook, group }: Omit<Group, "id">): string {
   return hash("sha256", JSON.stringify([kind, hook, group])).slice(0, 8);
 }
 
-function formatGroups(groups: Group[]): string[] {
+/** Whether the inbox names the group so: `failed:4c22e9ccf255`. */
+function isInboxName(name: string, { id }: Group): boolean {
+  return name.startsWith(`failed:${id}`);
+}
+
+function formatGroups(groups: Group[], width?: number): string[] {
   const rows = groups.map(({ id, count, kind, hook, firstAt, lastAt, error }) => ({
     group: id,
     count,
@@ -134,7 +139,7 @@ function formatGroups(groups: Group[]): string[] {
     last: toSeconds(lastAt),
     "error of the last": error.split("\n", 1)[0],
   }));
-  return formatTable(rows, NONE);
+  return formatTable(rows, NONE, width);
 }
 
 /** The one whose id begins so, else those of the event whose id does. */

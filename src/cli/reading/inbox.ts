@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import { INBOX_PART_NAMES, INBOX_PARTS, type InboxItem } from "../../operator/inbox/item.ts";
+import { toCommand } from "../../core/shared/text/command.ts";
 import { toPrintable } from "../../core/telemetry/log.ts";
 import { addServiceOptions } from "../command.ts";
 import { toExcerpt } from "../format.ts";
@@ -68,6 +69,12 @@ function formatItem(item: InboxItem, width: number): string[] {
     "",
     ...(part === "decide" && actions.length > 0
       ? toCommands({ kind: actions.some(({ id }) => id === "done") ? "outcome" : "call", code: nameOf(item) })
-      : actions.map(({ label, method, path }) => style("dim", toPrintable(`${label}: ${method} ${path}`)))),
+      : actions.map((action) => style("dim", toPrintable(toHowTo(item, action))))),
   ];
+}
+
+/** What does the same as a button of the page: a command, or else the call. */
+function toHowTo(item: InboxItem, { id, label, method, path }: InboxItem["actions"][number]): string {
+  const isOfLetters = item.part === "failed" && item.actions.some((action) => action.id === "retry");
+  return `${label}: ${isOfLetters ? toCommand(`dead-letters ${id} --group`, item.id) : `${method} ${path}`}`;
 }

@@ -1,4 +1,5 @@
 import type { Command } from "commander";
+import { ConfigError } from "../../core/errors.ts";
 import type { OperatorAnswers } from "../../operator/views.ts";
 import { describeWait } from "../../core/shared/run-wait.ts";
 import { addUpSpend, type SpendSum } from "../../core/shared/spend-sum.ts";
@@ -14,7 +15,7 @@ import {
 } from "../command.ts";
 import { formatCount, formatFacts, formatFailedAttempts, formatTable, shortenIds, toSeconds } from "../format.ts";
 import { type CliIo, style } from "../io.ts";
-import { addAnswer } from "../operator-client.ts";
+import { addAnswer, type OperatorClient } from "../operator-client.ts";
 
 type SpendFlags = ServiceFlags & { since?: string; by: SpendGroup };
 
@@ -49,7 +50,7 @@ export function addLists(program: Command, io: CliIo): void {
   addAnswer(
     addServiceOptions(runs.command("show").description("Show one agent turn with its steps.")).argument("<id>", RUN_ID),
     io,
-    (client, _, id) => client.call("GET /api/runs/:id", { id }),
+    async (client, _, id) => client.call("GET /api/runs/:id", { id: await findRun(client, id) }),
     formatRun,
   );
   addAnswer(
@@ -61,7 +62,8 @@ export function addLists(program: Command, io: CliIo): void {
       .option("--session <key>", "only that of this session"),
     io,
     async (client, { reason, session }: ReleaseFlags, ...ids) => {
-      const run = ids.length > 0 ? ids.join(",") : undefined;
+      const found = await Promise.all(ids.map((id) => findRun(client, id)));
+      const run = found.length > 0 ? found.join(",") : undefined;
       const { released } = await client.call("POST /api/runs/release", { reason, session, run });
       return { released };
     },
@@ -73,7 +75,10 @@ export function addLists(program: Command, io: CliIo): void {
       RUN_ID,
     ),
     io,
-    async (client, _, id) => ({ canceled: (await client.call("POST /api/runs/:id/cancel", { id })).id }),
+    async (client, _, start) => {
+      const id = await findRun(client, start);
+      return { canceled: (await client.call("POST /api/runs/:id/cancel", { id })).id };
+    },
     ({ canceled }) => [`${canceled}  canceled`],
   );
 
@@ -104,9 +109,27 @@ export function addLists(program: Command, io: CliIo): void {
   );
 }
 
-const RUN_ID = "id of the run, as `runs list` shows it";
+const RUN_ID = "id of the run, or the beginning of it, as `runs list` shows it";
 
 type ReleaseFlags = ServiceFlags & { reason?: string; session?: string };
+
+const ID_LENGTH = 36;
+
+/** The id of the run whose id begins so. What begins no run's id stays as it is: the service says that there is none. */
+async function findRun(client: OperatorClient, start: string): Promise<string> {
+  if (start.length >= ID_LENGTH || !/^[\da-f-]+$/.test(start)) return start;
+  // An id begins with its time, in milliseconds.
+  const digits = start.replaceAll("-", "").slice(0, 12);
+  const [from, last] = ["0", "f"].map((fill) => Number.parseInt(digits.padEnd(12, fill), 16));
+  const { runs } = await client.call("GET /api/runs", {
+    from: new Date(from!).toISOString(),
+    to: new Date(last! + 1).toISOString(),
+    limit: 500,
+  });
+  const [found, other] = runs.filter(({ id }) => id.startsWith(start));
+  if (!other) return found?.id ?? start;
+  throw new ConfigError([{ message: `Several runs begin with ${start}. \`webhooks runs list\` shows them.` }]);
+}
 
 function formatSessions(
   sessions: OperatorAnswers["GET /api/sessions"]["sessions"],
@@ -132,12 +155,13 @@ function formatSession({ key, entries, threads = [] }: OperatorAnswers["GET /api
 
 function formatRuns(runs: OperatorAnswers["GET /api/runs"]["runs"], _: ListFlags, width?: number): string[] {
   const short = shortenIds(runs.flatMap(({ eventId }) => eventId ?? []));
+  const shortRun = shortenIds(runs.map(({ id }) => id));
   const rows = runs
     .toReversed()
     .map(
       ({ id, eventId, createdAt, state, hook, kind, sessionKey, reply, error, holdReason, waitingFor, waitsFor }) => ({
-        run: id,
-        created: createdAt,
+        run: shortRun(id),
+        created: toSeconds(createdAt),
         event: eventId && short(eventId),
         state,
         hook: hook ?? kind,
