@@ -88,13 +88,14 @@ const [FIRST_PAUSE_MS, LONGEST_PAUSE_MS] = [4, 100];
 export async function waitFor<Result>(
   ask: () => Result | Nothing | Promise<Result | Nothing>,
   what: string | (() => string) = "a condition",
+  patienceMs = PATIENCE_MS,
 ): Promise<Result> {
-  const deadline = performance.now() + PATIENCE_MS;
+  const deadline = performance.now() + patienceMs;
   for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(pauseMs * 1.5, LONGEST_PAUSE_MS)) {
     const result = await ask();
     if (result !== undefined && result !== null && result !== false) return result;
     if (performance.now() > deadline) {
-      throw new Error(`waited ${PATIENCE_MS} ms for ${typeof what === "string" ? what : what()}`);
+      throw new Error(`waited ${patienceMs} ms for ${typeof what === "string" ? what : what()}`);
     }
     await sleep(pauseMs);
   }
