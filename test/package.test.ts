@@ -217,19 +217,23 @@ test("every file of the program loads with the packages that npm installs with i
   expect(stderr).toBe("");
 });
 
+function onAnyPort(config: source.UserConfig): source.UserConfig {
+  return { ...config, gateway: { ...config.gateway, port: 0 } };
+}
+
 test("reads a mailbox, stores in PostgreSQL and talks to an ACP agent with these packages alone", async () => {
   const mailbox = await startImapServer();
   onTestFinished(() => mailbox.close());
   const { createHookline }: typeof source = await import(path.join(installed, "dist/index.js"));
   const service = await createHookline({
-    config: {
+    config: onAnyPort({
       ...toMailConfig(mailbox),
       agents: {
         providers: { own: { kind: "acp", sandbox: false, command: [process.execPath, ACP_AGENT] } },
         defaults: { model: "own/default" },
       },
       store: { url: await createPostgresUrl() },
-    },
+    }),
   });
   onTestFinished(() => service.close());
   const { url } = await service.listen();
@@ -252,38 +256,40 @@ test("asks models over HTTP and sends mail with these packages alone", async () 
   const kinds = ["openai", "anthropic", "openai-compatible"];
   const { createHookline }: typeof source = await import(path.join(installed, "dist/index.js"));
   const service = await createHookline({
-    config: withTokens({
-      hooks: {
-        mappings: [
-          {
-            match: { path: "ask" },
-            messageTemplate: "{{question}}",
-            model: "{{kind}}/m",
-            channel: "email",
-            to: smtp.recipient,
+    config: onAnyPort(
+      withTokens({
+        hooks: {
+          mappings: [
+            {
+              match: { path: "ask" },
+              messageTemplate: "{{question}}",
+              model: "{{kind}}/m",
+              channel: "email",
+              to: smtp.recipient,
+            },
+          ],
+        },
+        agents: {
+          providers: {
+            openai: { kind: "openai", baseUrl: models.baseUrl, apiKey: "key" },
+            anthropic: { kind: "anthropic", baseUrl: models.baseUrl, apiKey: "key" },
+            "openai-compatible": { kind: "openai-compatible", baseUrl: models.baseUrl },
           },
-        ],
-      },
-      agents: {
-        providers: {
-          openai: { kind: "openai", baseUrl: models.baseUrl, apiKey: "key" },
-          anthropic: { kind: "anthropic", baseUrl: models.baseUrl, apiKey: "key" },
-          "openai-compatible": { kind: "openai-compatible", baseUrl: models.baseUrl },
+          defaults: { model: "openai/m" },
         },
-        defaults: { model: "openai/m" },
-      },
-      channels: {
-        email: {
-          host: smtp.host,
-          port: smtp.port,
-          tls: "none",
-          user: smtp.user,
-          password: smtp.password,
-          from: "hooks@example.com",
+        channels: {
+          email: {
+            host: smtp.host,
+            port: smtp.port,
+            tls: "none",
+            user: smtp.user,
+            password: smtp.password,
+            from: "hooks@example.com",
+          },
         },
-      },
-      store: { path: path.join(folder, "models") },
-    }),
+        store: { path: path.join(folder, "models") },
+      }),
+    ),
   });
   onTestFinished(() => service.close());
   const { url } = await service.listen();
