@@ -73,7 +73,7 @@ function formatItem(item: InboxItem, width: number): string[] {
   ];
 }
 
-/** What does the same as a button of the page: a command, or else the call. */
+/** A command that does the same as a button of the page, or else the call. */
 function toHowTo(item: InboxItem, { id, label, method, path }: InboxItem["actions"][number]): string {
   const isOfLetters = item.part === "failed" && item.actions.some((action) => action.id === "retry");
   return `${label}: ${isOfLetters ? toCommand(`dead-letters ${id} --group`, item.id) : `${method} ${path}`}`;
