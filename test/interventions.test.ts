@@ -113,7 +113,8 @@ test("a paused mapping accepts requests, its turns wait and say so, and resuming
   const list = await print("list");
   for (const { id, eventId } of waiting) {
     const why = await outcome(eventId);
-    expect(list).toMatch(new RegExp(`^${id}.* ${why}$`, "m"));
+    // The list shows the beginning of an id.
+    expect(list).toMatch(new RegExp(`^${id.slice(0, 13)} .* ${why}$`, "m"));
     expect(await print("show", id)).toMatch(new RegExp(`^state +\\w+ \\(${why}\\)$`, "m"));
   }
   const { mappings } = await service.api("/api/mappings");
