@@ -108,7 +108,7 @@ export async function openMirror(options: MirrorOptions): Promise<Mirror> {
     const stop = watchRoom(folder, (error) => ended.abort(error), MIRROR_ROOM, `The mirror of ${repository}`);
     const late = AbortSignal.timeout(FETCH_MS);
     try {
-      // A branch that is gone is none: `--prune` removes what stands for it here.
+      // A branch that is gone is none: `--prune` removes its copy here.
       await git([...FETCH, "--", url, ...refspecs], {
         ...local,
         authorization,

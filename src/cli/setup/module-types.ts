@@ -37,7 +37,7 @@ export function renderTypes(folder: string, config: TypedConfig): string {
     const declarations = readFileSync(path.join(PACKAGE_ROOT, "transforms", TYPES), "utf8");
     return `${declarations}\n${register}`;
   }
-  const note = `// What the configuration says of the transforms in this folder. Generated: \`npx hookline types\` writes it anew.`;
+  const note = `// Types of the transforms in this folder, by the configuration. Generated: \`npx hookline types\` writes it anew.`;
   return `${note}\n\nexport {};\n\n${register}`;
 }
 
