@@ -88,6 +88,31 @@ test("each failed attempt is a line with its end, its duration and the first lin
   expect(lines).toContain(`attempt 4 failed  ${startedAt}  the service ended during this attempt`);
 });
 
+test.each<[string, Partial<EventTimeline["deliveries"][number]>]>([
+  ["failed", { state: "failed" }],
+  ["waits after an attempt", { state: "waiting", failedAttempts: [attempt("slack answered 500")] }],
+  ["waits for a model", { state: "waiting", attempts: 0 }],
+  ["was canceled", { state: "canceled", attempts: 0 }],
+])("the error of work that %s is said once", (_, part) => {
+  const work = { ...delivery({ error: "slack answered 500", ...part }), sessionKey: "s", entries: [] };
+  for (const parts of [{ deliveries: [work] }, { runs: [work as never] }]) {
+    const lines = show(parts);
+    expect(lines.filter((line) => line.includes("slack answered 500"))).toHaveLength(1);
+    expect(lines.join("\n")).not.toContain("0 attempts");
+    expect(lines.some((line) => line.startsWith("try again: "))).toBe(part.state === "failed");
+  }
+});
+
+test("an error that is longer than the line of its attempt is said whole", () => {
+  const error = `slack answered 500\n${"x".repeat(200)}`;
+  const lines = show({ deliveries: [delivery({ state: "waiting", error, failedAttempts: [attempt(error)] })] });
+  expect(lines).toContain("x".repeat(200));
+});
+
+function attempt(error: string): { n: number; startedAt: string; error: string } {
+  return { n: 1, startedAt: "2026-11-20T14:00:00.000Z", error };
+}
+
 test("a delivery shows its warnings", () => {
   expect(show({ deliveries: [delivery({ warnings: ["It was cut."] })] })).toContain("It was cut.");
 });

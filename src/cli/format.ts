@@ -223,19 +223,19 @@ export function formatEvent(event: EventTimeline, { maxPayloadLines = MAX_PAYLOA
     ...(event.reason ? [`skipped: ${toPrintable(event.reason)}`] : []),
     ...section("warnings", event.warnings),
     ...section("log", formatLog(event.log)),
-    ...event.runs.flatMap(({ id, state, attempts, failedAttempts, action, reply, error }) =>
-      section(`run ${id}  ${state}, ${formatCount(attempts, "attempt")}`, [
-        ...(action ? formatActions([action]) : []),
-        ...formatFailedAttempts(failedAttempts),
-        ...(reply === undefined ? [] : [style("dim", "reply:"), ...toLines(reply).map((line) => `  ${line}`)]),
-        ...toLines(error),
+    ...event.runs.flatMap((run) =>
+      section(`run ${run.id}  ${formatState(run)}`, [
+        ...(run.action ? formatActions([run.action]) : []),
+        ...formatFailedAttempts(run.failedAttempts),
+        ...(run.reply === undefined ? [] : [style("dim", "reply:"), ...toLines(run.reply).map((line) => `  ${line}`)]),
+        ...formatLastError(run),
       ]),
     ),
     ...event.deliveries.flatMap((delivery) =>
-      section(`delivery ${delivery.id}  ${delivery.state}, ${formatCount(delivery.attempts, "attempt")}`, [
+      section(`delivery ${delivery.id}  ${formatState(delivery)}`, [
         formatRoute(delivery.route ?? delivery),
         ...formatFailedAttempts(delivery.failedAttempts),
-        ...toLines(delivery.error),
+        ...formatLastError(delivery),
         ...delivery.warnings.map(toPrintable),
       ]),
     ),
@@ -259,17 +259,35 @@ export function formatFailedAttempts(attempts: RunView["failedAttempts"] = []): 
   });
 }
 
-/** Errors of the request, its runs and its deliveries, and how to try again. */
+/** Errors of the request, and of the runs and deliveries that have failed, and how to try these again. */
 function listErrors({ id, error, runs, deliveries }: EventTimeline): string[] {
-  const isDead = runs.some(({ state }) => state === "failed") || deliveries.some(({ state }) => state === "failed");
+  const failed = [
+    ...runs.filter(isFailed).map((run) => `run failed: ${toPrintable(run.error ?? "")}`),
+    ...deliveries.filter(isFailed).map((delivery) => `delivery failed: ${toPrintable(delivery.error ?? "")}`),
+  ];
   return [
     ...(error ? [`${error.code}: ${toPrintable(error.message)}`, ...toLines(error.detail)] : []),
-    ...runs.flatMap((run) => (run.error === undefined ? [] : [`run ${run.state}: ${toPrintable(run.error)}`])),
-    ...deliveries.flatMap(({ state, error: why }) =>
-      why === undefined || state === "skipped" ? [] : [`delivery ${state}: ${toPrintable(why)}`],
-    ),
-    ...(isDead ? [`try again: ${toCommand("dead-letters retry", id)}`] : []),
+    ...failed,
+    ...(failed.length > 0 ? [`try again: ${toCommand("dead-letters retry", id)}`] : []),
   ];
+}
+
+type Work = EventTimeline["runs"][number] | EventTimeline["deliveries"][number];
+
+function isFailed({ state }: Work): boolean {
+  return state === "failed";
+}
+
+/** `done, 1 attempt`; without attempts, as while a model cannot be reached, the state alone. */
+function formatState({ state, attempts }: Work): string {
+  return attempts === 0 ? state : `${state}, ${formatCount(attempts, "attempt")}`;
+}
+
+/** The error of work that goes on, or was canceled, unless the line of its last attempt says it whole. */
+function formatLastError(work: Work): string[] {
+  const { error, failedAttempts } = work;
+  const isSaid = error === failedAttempts?.at(-1)?.error && error === toExcerpt(error ?? "", MAX_OUTCOME);
+  return isFailed(work) || isSaid ? [] : toLines(error);
 }
 
 function section(title: string, lines: string[]): string[] {

@@ -105,9 +105,11 @@ export function wrap({ stdout }: Pick<CliIo, "stdout">, pieces: string[], separa
   return lines;
 }
 
-/** A line that is broken between words where it is too long for the terminal, and never before the unit of a time. */
+/** A line that is broken between words where it is too long for the terminal; the unit of a time, a dot and a dash stay. */
 export function wrapWords(io: Pick<CliIo, "stdout" | "env">, line: string, indent: string): string[] {
-  return wrap(io, nameCommands(io, line).split(/ (?!m?s\b)/), " ", indent);
+  const [start = ""] = /^ */.exec(line) ?? [];
+  const [first = "", ...rest] = nameCommands(io, line.slice(start.length)).split(/ (?! |m?s\b|[·–])/);
+  return wrap(io, [start + first, ...rest], " ", indent);
 }
 
 /** A text whose numbered steps are broken between words. Other lines may be commands to copy. */

@@ -27,7 +27,7 @@ import { formatCount, formatDuration, formatFacts, formatModule } from "../forma
 import { findCompilerOptions } from "../setup/editor-files.ts";
 import { listTransformFolders } from "../setup/module-types.ts";
 import { findStaleTypes } from "../setup/types.ts";
-import { type CliIo, print, printError, printJson, printWarnings, style } from "../io.ts";
+import { type CliIo, print, printError, printJson, printWarnings, style, wrapWords } from "../io.ts";
 import { addAnswer, type OperatorClient } from "../operator-client.ts";
 
 export function addCheck(program: Command, io: CliIo): void {
@@ -76,11 +76,11 @@ async function check(flags: CheckFlags, io: CliIo): Promise<void> {
     // Each mapping is named once: where its calls of models are.
     const calls = describeModelCalls(config);
     const names = calls.length > 0 || mappings.length === 0 ? "" : `: ${mappings.join(", ")}`;
-    print(io, `${config.file} is valid (${formatCount(mappings.length, "mapping")}${names})`);
+    print(io, ...wrapWords(io, `${config.file} is valid (${formatCount(mappings.length, "mapping")}${names})`, "  "));
     const schedules = toScheduleViews(config, Date.now()).map((schedule) => `schedule: ${describeSchedule(schedule)}`);
     const modules = runtime?.modules.map((cost) => toPrintable(`transform: ${formatModule(cost)}`)) ?? [];
     const facts = [...describeParts(config), ...calls, ...describePrograms(config), ...schedules, ...modules];
-    print(io, ...facts, ...formatAuthority(findAuthority(runtime)));
+    print(io, ...facts.flatMap((fact) => wrapWords(io, fact, "  ")), ...formatAuthority(findAuthority(runtime), io));
   } else printError(io, `${formatCount(warnings.length, "warning")}, which --strict does not allow.`);
 }
 
@@ -287,8 +287,12 @@ export function findAuthority(runtime: Runtime | undefined): AuthorityRow[] | un
   return runtime && listAuthority(runtime);
 }
 
-export function formatAuthority(rows: AuthorityRow[] = []): string[] {
-  return rows.length > 0 ? ["", ...describeAuthority(rows).map(toPrintable)] : [];
+export function formatAuthority(rows: AuthorityRow[] = [], io: Pick<CliIo, "stdout" | "env">): string[] {
+  if (rows.length === 0) return [];
+  const lines = describeAuthority(rows).map(toPrintable);
+  // The second column: names stand before it.
+  const indent = " ".repeat(Math.max(...lines.map((line) => line.search(/\S/))));
+  return ["", ...lines.flatMap((line) => wrapWords(io, line, indent))];
 }
 
 /** The calls of models for one event of a mapping. */

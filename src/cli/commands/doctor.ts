@@ -77,7 +77,7 @@ async function diagnose({ config: flag, json }: ConfigFlags, io: CliIo): Promise
   print(
     io,
     ...formatResults(checks),
-    ...formatAuthority(authority),
+    ...formatAuthority(authority, io),
     "",
     problems.length === 0 ? "No problems." : formatCount(problems.length, "problem") + ".",
   );

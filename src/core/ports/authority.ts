@@ -24,12 +24,15 @@ export interface AuthorityRow {
   sharedWith: string[];
 }
 
+/** Longer names have a line of their own. */
+const MAX_NAME = 24;
+
 /** Two lines for each row, in the form of the terminal and the page. */
 export function describeAuthority(rows: readonly AuthorityRow[]): string[] {
   const names = rows.map(({ hook, credential }) =>
     rows.filter((other) => other.hook === hook).length > 1 ? `${hook} (${credential})` : hook,
   );
-  const width = Math.max(0, ...names.map((name) => name.length)) + 2;
+  const width = Math.max(0, ...names.map(({ length }) => (length > MAX_NAME ? 0 : length))) + 2;
   return rows.flatMap((row, index) => {
     const starts = [...row.asks.map(describeAsks), `tells: ${list(row.tells)}`].join(" · ");
     const place = row.place.length > 0 ? `  in ${list(row.place)}` : "";
@@ -42,7 +45,13 @@ export function describeAuthority(rows: readonly AuthorityRow[]): string[] {
       `approve ${list(row.approves)}`,
       `alone ${list(row.alone)}`,
     ];
-    return [`${names[index]?.padEnd(width)}start ${starts}${place}`, `${" ".repeat(width)}${parts.join(" · ")}`];
+    const name = names[index] ?? "";
+    const isLong = name.length > MAX_NAME;
+    return [
+      ...(isLong ? [name] : []),
+      `${(isLong ? "" : name).padEnd(width)}start ${starts}${place}`,
+      `${" ".repeat(width)}${parts.join(" · ")}`,
+    ];
   });
 }
 
