@@ -277,7 +277,13 @@ function writeErrors(): string {
 
 function writeCli(): string {
   const stream = Object.assign(new PassThrough(), { columns: 100 });
-  const io = { cwd: root, env: { NO_COLOR: "1" }, stdin: new PassThrough(), stdout: stream, stderr: stream };
+  const io = {
+    cwd: root,
+    env: { NO_COLOR: "1", npm_command: "exec" },
+    stdin: new PassThrough(),
+    stdout: stream,
+    stderr: stream,
+  };
   const program = createProgram({ ...io, exitCode: 0, stopSignal: () => new AbortController().signal, interrupt() {} });
   return join(
     "# CLI",
@@ -294,7 +300,7 @@ const EXIT_CODES = `A command exits with 0 when it did what it was asked and fou
 
 function writeCommand(command: Command): string {
   const help = ["```text", command.helpInformation().trim(), "", "Example:", `  ${exampleOf(command)}`, "```"];
-  return join(`## \`webhooks ${nameOf(command)}\``, help.join("\n"));
+  return join(`## \`npx hookline ${nameOf(command)}\``, help.join("\n"));
 }
 
 function writeApi(): string {

@@ -38,7 +38,7 @@ test("a dead letter sends one alert, without its text, and another after the coo
   const node = await start({ on: ["dead-letter"], every: "1h" });
   const first = await failDelivery(node);
   expect(await toldAfter(0)).toEqual([
-    `A run or delivery of the hook agent (event ${first}) failed permanently. See: webhooks dead-letters list`,
+    `A run or delivery of the hook agent (event ${first}) failed permanently. See: npx hookline dead-letters list`,
   ]);
   await failDelivery(node);
   // Each rule has a separate cooldown: once its message is there, the first rule has let this one pass.
@@ -64,7 +64,7 @@ test("a hook without events sends an alert, one with events does not", async () 
   const rule: AlertInput = { on: ["no-event-for"], hook: "wake", after: "300ms", channel: "slack", to: slack.channel };
   const node = await start({ ...rule, hook: "agent", after: "1h" }, rule);
   await node.post("agent", { message: "x", deliver: false });
-  expect(await toldAfter(0)).toEqual(["No event of the hook wake has come yet. See: webhooks rejections"]);
+  expect(await toldAfter(0)).toEqual(["No event of the hook wake has come yet. See: npx hookline rejections"]);
 });
 
 test("a tool set that cannot be reached sends an alert, and its calls fail", async () => {
@@ -80,7 +80,7 @@ test("a tool set that cannot be reached sends an alert, and its calls fail", asy
   });
   const { body } = await node.post("m", {});
   expect(await toldAfter(0)).toEqual([
-    "The tool set away cannot be reached, so its calls fail. See: webhooks tools call away.show",
+    "The tool set away cannot be reached, so its calls fail. See: npx hookline tools call away.show",
   ]);
   expect(await node.settled(body.eventId)).toMatchObject({ status: "done" });
 });
@@ -101,7 +101,7 @@ test("a run that a budget holds sends an alert", async () => {
   await node.settled((await node.post("agent", message)).body.eventId);
   const { eventId } = (await node.post("agent", message)).body;
   expect(await toldAfter(0)).toEqual([
-    `A run of the hook agent (event ${eventId}) is held: budget: perDay. See: webhooks runs list --state held`,
+    `A run of the hook agent (event ${eventId}) is held: budget: perDay. See: npx hookline runs list --state held`,
   ]);
 });
 
@@ -112,7 +112,7 @@ test("a mailbox that refuses the login sends an alert", async () => {
     config: { ...toConfig({ on: ["mailbox-down"] }), hooks: { presets: ["mail"], mail } },
   });
   expect(await toldAfter(0).finally(() => imap.close())).toEqual([
-    "The mailbox support is down (login-refused): no mail arrives. See: webhooks status",
+    "The mailbox support is down (login-refused): no mail arrives. See: npx hookline status",
   ]);
 });
 
@@ -137,7 +137,7 @@ test("of nodes with different rules each tells what the others do not, also afte
   const silence: Partial<AlertInput> = { on: ["no-event-for"], hook: "ci", after: "1ms" };
   const death: Partial<AlertInput> = { on: ["dead-letter"], every: "1ms" };
   const old = await startService({ config: { ...toConfig(silence), store } });
-  expect(await toldAfter(0)).toEqual(["No event of the hook ci has come yet. See: webhooks rejections"]);
+  expect(await toldAfter(0)).toEqual(["No event of the hook ci has come yet. See: npx hookline rejections"]);
   service = await startService({ config: { ...toConfig(silence, death), store } });
   const first = await failDelivery(service);
   expect(await toldAfter(1)).toEqual([expect.stringContaining(first)]);

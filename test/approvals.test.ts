@@ -444,7 +444,7 @@ test("alerts say that a person is asked, and that an outcome is unknown", async 
   await waitFor(() => chat.requests.length === 2, "both alerts");
   const texts = chat.requests.map(({ text }) => JSON.parse(text).text);
   expect(texts).toEqual([
-    expect.stringMatching(/^A call of ci waits for a person\. See: webhooks approvals show \w{4}$/),
+    expect.stringMatching(/^A call of ci waits for a person\. See: npx hookline approvals show \w{4}$/),
     expect.stringMatching(/^Nobody knows whether a call of ci was executed\./),
   ]);
 });

@@ -273,7 +273,7 @@ test.each(["slack", "discord"])("without a use of the account in %s, a question 
   await use(name, { uses: [] });
   const asked = await ask(name);
   expect(asked.buttons).toEqual([]);
-  expect(asked.text).toContain(`webhooks approvals approve ${asked.code}`);
+  expect(asked.text).toContain(`npx hookline approvals approve ${asked.code}`);
 });
 
 test("a press through a use with another secret of the account does not count", async () => {

@@ -141,7 +141,7 @@ describe("every command", () => {
   const commands = leafCommands(createProgram(io)).map((command) => [nameOf(command), command] as const);
 
   test.each(commands)("%s has an example and --json", (name, command) => {
-    expect(exampleOf(command)).toMatch(new RegExp(`^webhooks ${name}( |$)`));
+    expect(exampleOf(command)).toMatch(new RegExp(`^npx hookline ${name}( |$)`));
     expect(command.options.map(({ long }) => long)).toContain("--json");
   });
 

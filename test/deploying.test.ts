@@ -65,7 +65,7 @@ test("the image's first start writes a configuration and shows no token; the sec
     .replaceAll("/config", config)
     .replaceAll("--host 0.0.0.0", "--host 127.0.0.1 --port 0");
   writeFileSync(path.join(folder, "start"), script);
-  writeFileSync(path.join(folder, "webhooks"), `#!/bin/sh\nexec ${process.execPath} ${PROGRAM} "$@"\n`, {
+  writeFileSync(path.join(folder, "hookline"), `#!/bin/sh\nexec ${process.execPath} ${PROGRAM} "$@"\n`, {
     mode: 0o755,
   });
   const start = async (): Promise<string> => {
@@ -184,7 +184,7 @@ test("a container for agents has what doctor advises, and the image their progra
 
 test.runIf(has("systemd-analyze"))("systemd accepts the unit", async () => {
   // systemd checks that the program exists.
-  const unit = read("hookline.service").replace("/usr/local/bin/webhooks", process.execPath);
+  const unit = read("hookline.service").replace("/usr/local/bin/hookline", process.execPath);
   writeFileSync(path.join(folder, "hookline.service"), unit);
   const { stderr } = await run(folder, "systemd-analyze", ["verify", path.join(folder, "hookline.service")]);
   expect(stderr.split("\n").filter((line) => line.includes("hookline.service"))).toEqual([]);
@@ -354,7 +354,7 @@ async function check(env: Record<string, string>): Promise<{ code: number; stder
 }
 
 function requireCommand([program, name, ...args]: string[]): void {
-  expect(program).toBe("webhooks");
+  expect(program).toBe("hookline");
   const command = createProgram(createTestIo(folder).io).commands.find((known) => known.name() === name);
   const known = command?.options.map(({ long }) => long);
   expect(known).toEqual(expect.arrayContaining(args.filter((word) => word.startsWith("--"))));

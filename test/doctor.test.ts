@@ -62,12 +62,12 @@ describe("finds", () => {
     [
       "a token that is too short",
       { hooks: { token: "short-token-1234" } },
-      { name: /^hooks\.token$/, message: /shorter than 24/, next: /^webhooks token rotate default$/ },
+      { name: /^hooks\.token$/, message: /shorter than 24/, next: /^npx hookline token rotate default$/ },
     ],
     [
       "a named token that is too short",
       { hooks: { tokens: { shop: { secret: "short-token-1234" } } } },
-      { name: /^hooks\.tokens\.shop\.secret$/, message: /shorter than 24/, next: /^webhooks token rotate shop$/ },
+      { name: /^hooks\.tokens\.shop\.secret$/, message: /shorter than 24/, next: /^npx hookline token rotate shop$/ },
     ],
     [
       "a signature secret that is the hook token",
@@ -290,7 +290,7 @@ test("the tools of an MCP server: accepted, malformed, changed, and away", async
   ]);
   tools = [{ ...OK_TOOL, inputSchema: 7 }];
   expect(await about()).toMatchObject([
-    { level: "problem", message: expect.stringContaining("work.ok differs"), next: "webhooks tools accept work" },
+    { level: "problem", message: expect.stringContaining("work.ok differs"), next: "npx hookline tools accept work" },
     { level: "note", message: expect.stringContaining("work.ok is left out") },
   ]);
   await server[Symbol.asyncDispose]();

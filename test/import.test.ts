@@ -187,7 +187,7 @@ test("comments each place that needs a decision, and says what changes", async (
     ["hooks.mappings[1].deliver", 'The reply went to whatsapp, "+15551234567"'],
     ["hooks.mappings[2].textTemplate", "{{path}} was the hook's name"],
     ["hooks.mappings[4].transform", "deploy.ts uses what the sandbox does not have: fetch; process; url of the input"],
-    ["hooks.presets[1]", "webhooks mail setup --address ann@example.com"],
+    ["hooks.presets[1]", "mail setup --address ann@example.com"],
     ["hooks.allowRequestSessionKey", "Session keys of templates need true."],
   ] as const) {
     expect(stdout).toContain(`${place}: `);
@@ -213,7 +213,7 @@ test("a problem that is left becomes a comment too", async () => {
   const { code, stdout } = await importOpenClaw("other.json", "--config", "new/hooks.yaml");
   expect({ code, stdout }).toMatchObject({ code: 0, stdout: expect.stringContaining("none.js") });
   expect(read("new/hooks.yaml")).toMatch(
-    /# `webhooks check`: The environment variable HOOK_TOKEN_ELSEWHERE is not set. Set it.\n +token:/,
+    /# `npx hookline check`: The environment variable HOOK_TOKEN_ELSEWHERE is not set. Set it.\n +token:/,
   );
 });
 

@@ -118,6 +118,6 @@ test("an alert comes after five minutes, not before", async () => {
   await expect
     .poll(() => slack.messages(), { timeout: 120_000 })
     .toEqual([
-      `Runs are waiting for house since ${new Date(since).toISOString()}: it is overloaded or cannot be reached. See: webhooks runs list --state waiting`,
+      `Runs are waiting for house since ${new Date(since).toISOString()}: it is overloaded or cannot be reached. See: npx hookline runs list --state waiting`,
     ]);
 });

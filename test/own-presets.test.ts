@@ -108,7 +108,7 @@ describe("commands", () => {
     expect(code).toBe(0);
     expect(stdout).toMatch(/^# acme\n\nDeployments of Acme that failed\.\n/);
     expect(stdout).toContain("| `team` |  | Only of this team. |");
-    expect(stdout).toContain("npx hookline transform new mine --preset ./presets/acme");
+    expect(stdout).toContain("webhooks transform new mine --preset ./presets/acme");
     write(
       "presets/acme/page.md",
       "# Acme\n\nAbout it.\n\n## Connect it\n\n1. Enter `https://<your host>/hooks/acme`.\n\n## More\n",

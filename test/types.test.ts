@@ -228,7 +228,7 @@ test("check --types warns of types that are not current, and dev makes them so",
     "webhooks.json",
     JSON.stringify({ ...config, ...port, channels: { ...config.channels, telegram: { token: "1:x" } } }),
   );
-  expect(await check()).toBe("These types are not those of the configuration. Run `webhooks types`.");
+  expect(await check()).toBe("These types are not those of the configuration. Run `npx hookline types`.");
   rmSync(path.join(project, "transforms"), { recursive: true });
   for (const [file, text] of Object.entries(RIGHT)) write(project, `transforms/${file}`, text);
   write(project, "transforms/hookline.d.ts", "");

@@ -6,16 +6,17 @@ import { withEnvFile } from "../core/config/env-file.ts";
 import { ConfigError, HookError, MailError, messageOf, toSentence } from "../core/errors.ts";
 import { withoutTemporary } from "../core/shared/system/files.ts";
 import { packageVersion } from "../core/shared/system/package.ts";
+import { PROGRAM } from "../core/shared/text/command.ts";
 import { parseSince } from "../core/shared/time.ts";
 import { addExamples, allCommands, isReading, leafCommands, nameOf } from "./command-list.ts";
-import { type CliIo, hasColors, nameCommands, printError, printJsonLine } from "./io.ts";
+import { type CliIo, commandName, hasColors, nameCommands, printError, printJsonLine } from "./io.ts";
 
 /** The options of many commands, which help shows after a command's own, in this order. */
 const SHARED = ["--yes", "--dry-run", "--config", "--env-file", "--no-env-file", "--url", "--json", "--help"];
 
 /** `webhooks` with these commands. It writes to `io`, and throws instead of ending the process. */
 export function createWebhooks(io: CliIo, commands: readonly ((program: Command, io: CliIo) => void)[]): Command {
-  const program = new Command("webhooks")
+  const program = new Command(commandName(io))
     .description("Receive webhooks, map them to agent turns, and run these durably.")
     .version(packageVersion(), "-v, --version")
     .addHelpText(
@@ -25,9 +26,12 @@ export function createWebhooks(io: CliIo, commands: readonly ((program: Command,
     .configureHelp({
       visibleOptions: (command) =>
         new Help().visibleOptions(command).toSorted((a, b) => SHARED.indexOf(a.long!) - SHARED.indexOf(b.long!)),
+      // Before lines are broken.
+      commandDescription: (command) => nameCommands(io, Help.prototype.commandDescription(command)),
+      subcommandDescription: (command) => nameCommands(io, Help.prototype.subcommandDescription(command)),
       // An option that is off, or a list that is empty, needs no words.
       optionDescription: (option) =>
-        Help.prototype.optionDescription(option).replace(/ \(default: (?:false|\{\}|\[\])\)$/, ""),
+        nameCommands(io, Help.prototype.optionDescription(option)).replace(/ \(default: (?:false|\{\}|\[\])\)$/, ""),
     })
     .hook("preAction", (_, command) => {
       if (!isReading(command)) io.finishUnread();
@@ -86,10 +90,10 @@ export function locateEnvFile(
   return join(named ? dirname(resolve(cwd, named)) : cwd, ".env");
 }
 
-/** `See `webhooks serve --help`.` */
+/** `See `npx hookline serve --help`.` */
 function seeHelp(command: Command): string {
   const name = command.parent ? `${nameOf(command)} ` : "";
-  return `See \`webhooks ${name}--help\`.`;
+  return `See \`${PROGRAM} ${name}--help\`.`;
 }
 
 /** Names that people use for commands that have another name here. */
@@ -160,7 +164,7 @@ export function reportError(io: CliIo, error: unknown, json = false): number {
 
 /** Commander's own error text, without the word in front; of the help nothing. */
 function describeUsage({ code, message }: CommanderError): string {
-  if (code === "commander.help") return "A command is missing. See `webhooks --help`.";
+  if (code === "commander.help") return "A command is missing. See `npx hookline --help`.";
   return withHint(withoutSecret(message))
     .replace(/^error: /, "")
     .trim();

@@ -96,7 +96,7 @@ export async function loadServiceConfig(
   const service = findOwner(findStateDir(file, io.env))?.service;
   if (!service) throw new ConfigError(read.problems);
   const { host, port, token, hooksPath } = service;
-  const instead = `using the running service at ${toServiceAddress(service)} as it was started; see \`webhooks check\``;
+  const instead = `using the running service at ${toServiceAddress(service)} as it was started; see \`npx hookline check\``;
   printWarnings(io, [...read.problems.slice(0, 1).map(toSentence), instead]);
   const config = resolveUserConfig(
     { gateway: { host, port, auth: { token } }, hooks: { enabled: true, token, path: hooksPath } },

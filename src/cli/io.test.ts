@@ -12,21 +12,30 @@ test.each([
   [{ npm_lifecycle_event: "webhooks" }, "npm run -s webhooks --"],
 ])("a text names commands as the person calls them: %j", (env, name) => {
   expect(commandName({ env })).toBe(name);
-  const text = "See `webhooks events list`, or webhooks tail. Usage: webhooks [options]. See `webhooks --help`.";
-  expect(nameCommands({ env }, text)).toBe(text.replaceAll(/webhooks(?= )/g, name));
-  for (const other of [
-    "delete the webhooks of it",
-    "/etc/webhooks.json5",
-    "/usr/bin/webhooks serve",
-    "my-webhooks serve",
-  ]) {
+  const text = "See `npx hookline events list`, or npx hookline tail. See `npx hookline --help`.";
+  expect(nameCommands({ env }, text)).toBe(text.replaceAll("npx hookline", name));
+  for (const other of ["delete the webhooks of it", "npx hookline is its name", "/usr/bin/npx hookline serve"]) {
     expect(nameCommands({ env }, other)).toBe(other);
   }
 });
 
+test("every text names the program as it works everywhere, which the terminal replaces", () => {
+  const named = new RegExp(`(?<![\\w/.-])webhooks (?:${COMMAND_NAMES.join("|")})\\b`);
+  const patterns = ["src/**/*.{ts,tsx}", "docs/**/*.{md,yaml,sh,service}", "README.md", "schemas/config.base.json"];
+  const files = globSync(patterns, { cwd: path.join(src, "..") }).filter((file) => !file.endsWith(".test.ts"));
+  expect(files.length).toBeGreaterThan(500);
+  const found = files.flatMap((file) => {
+    const lines = readFileSync(path.join(src, "..", file), "utf8").split("\n");
+    return lines
+      .filter((line) => named.test(line) && !/^\s*(?:\/\*|\*|\/\/)/.test(line))
+      .map((line) => `${file}: ${line}`);
+  });
+  expect(found).toEqual([]);
+});
+
 test("every text that names a command with a value has it from toCommand", () => {
   const direct = new RegExp(
-    `webhooks (?:${COMMAND_NAMES.join("|")})\\b[^"'\`]*\\$\\{|\\$\\{commandName\\(\\w+\\)\\}[^"'\`]*\\$\\{`,
+    `(?:webhooks|npx hookline) (?:${COMMAND_NAMES.join("|")})\\b[^"'\`]*\\$\\{|\\$\\{commandName\\(\\w+\\)\\}[^"'\`]*\\$\\{`,
   );
   const files = globSync("**/*.ts", { cwd: src }).filter((file) => !file.endsWith(".test.ts"));
   expect(files.length).toBeGreaterThan(400);

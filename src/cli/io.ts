@@ -1,6 +1,7 @@
 import path from "node:path";
 import type { Readable, Writable } from "node:stream";
 import { stripVTControlCharacters, styleText } from "node:util";
+import { PROGRAM } from "../core/shared/text/command.ts";
 import { toPrintable } from "../core/telemetry/log.ts";
 import { COMMAND_NAMES } from "./command-list.ts";
 import type { Pool } from "../core/transforms/sandbox/pool.ts";
@@ -50,19 +51,19 @@ export function printError(io: CliIo, ...lines: string[]): void {
 
 /** How the person calls this program. `npx webhooks` may be somebody else's package. */
 export function commandName({ env }: Pick<CliIo, "env">): string {
-  if (env["npm_command"] === "exec") return "npx hookline";
+  if (env["npm_command"] === "exec") return PROGRAM;
   return env["npm_lifecycle_event"] === "webhooks" ? "npm run -s webhooks --" : "webhooks";
 }
 
-const COMMAND = new RegExp(String.raw`(?<![\w/.-])webhooks (?=(?:${COMMAND_NAMES.join("|")})\b|\[|--)`, "g");
+const COMMAND = new RegExp(String.raw`(?<![\w/.-])${PROGRAM} (?=(?:${COMMAND_NAMES.join("|")})\b|\[|--)`, "g");
 
 /**
- * A text with its commands as the person can type them. Every text of this program writes them as `webhooks serve`, and has
- * its values from `toCommand`; all output but JSON goes through here.
+ * A text with its commands as the person can type them. Every text writes them as `npx hookline serve`, and has its
+ * values from `toCommand`; all output but JSON goes through here.
  */
 export function nameCommands({ env }: Pick<CliIo, "env">, text: string): string {
   const name = commandName({ env });
-  return name === "webhooks" ? text : text.replaceAll(COMMAND, `${name} `);
+  return name === PROGRAM ? text : text.replaceAll(COMMAND, `${name} `);
 }
 
 export function printJson(io: CliIo, value: unknown): void {

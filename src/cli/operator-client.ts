@@ -99,7 +99,7 @@ export function addAnswer<Answer, Flags extends ServiceFlags>(
 
 /** The error for a failed `fetch`. */
 export function toUnreachable(address: string, error: unknown): ConfigError {
-  const next = "Start it with `webhooks dev` or `webhooks serve`, or name its address with --url.";
+  const next = "Start it with `npx hookline dev` or `npx hookline serve`, or name its address with --url.";
   return new Unreachable([{ message: `No service answers at ${address} (${causeOf(error)}). ${next}` }]);
 }
 
@@ -145,7 +145,7 @@ export async function findId(client: OperatorClient, start: string): Promise<str
   const none = start === LAST ? "No event has been received yet." : `No event has the id ${start}.`;
   const message = event
     ? `Several events begin with ${start}, such as ${found}.`
-    : `${none} \`webhooks events list\` shows them.`;
+    : `${none} \`npx hookline events list\` shows them.`;
   throw new ConfigError([{ message }]);
 }
 

@@ -49,7 +49,7 @@ test("the database knows the mails, the mails set aside, the position and the re
 test("a mailbox that a process watches is refused", async () => {
   const store = (await openMailStore({ folder, mailbox }))!;
   const migrated = migrate(await createPostgresUrl());
-  await expect(migrated).rejects.toThrow("another process watches a mailbox: stop `webhooks mail run` first");
+  await expect(migrated).rejects.toThrow("another process watches a mailbox: stop `npx hookline mail run` first");
   await store.close();
 });
 

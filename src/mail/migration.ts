@@ -51,7 +51,7 @@ function lockMailboxes(folder: string): Lock[] {
     if (lock) locks.push(lock);
     else {
       for (const each of locks) each.release();
-      const message = "another process watches a mailbox: stop `webhooks mail run` first";
+      const message = "another process watches a mailbox: stop `npx hookline mail run` first";
       throw new ConfigError([{ message, file: path.join(folder, name), key: "store.path" }]);
     }
   }

@@ -56,7 +56,7 @@ export function createAccessTokens({
     const error = answered.reason?.replace(/\.$/, "") ?? `status ${status}`;
     if (status === 401 || (answer.error && !isTemporary)) {
       if (toRefusal) throw toRefusal(answered);
-      throw new MailError("login", `${host} refuses an access token: ${error}. Run \`webhooks mail setup\` again.`);
+      throw new MailError("login", `${host} refuses an access token: ${error}. Run \`npx hookline mail setup\` again.`);
     }
     const { access_token: token, expires_in: seconds, refresh_token: next } = answer;
     if (status !== 200 || typeof token !== "string") {

@@ -65,7 +65,7 @@ test("reports a revoked consent", async () => {
   await open(gmail.notified);
   await expect.poll(state).toBe("login-refused");
   expect(await service.api("/api/status")).toMatchObject({
-    mail: [{ error: expect.stringMatching(/refresh token .* `webhooks mail setup`/) }],
+    mail: [{ error: expect.stringMatching(/refresh token .* `npx hookline mail setup`/) }],
   });
 });
 

@@ -39,7 +39,7 @@ function readSets(file: string): Record<string, unknown> {
   const content = parseJson(readRegularFile(file, MAX_BYTES).toString("utf8"));
   if (isObject(content) && content["version"] === 1 && isObject(content["sets"])) return content["sets"];
   throw new Error(
-    `${file} is not what webhooks tools accept writes: restore it, or delete it and accept the calls again`,
+    `${file} is not what npx hookline tools accept writes: restore it, or delete it and accept the calls again`,
   );
 }
 

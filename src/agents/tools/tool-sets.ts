@@ -82,7 +82,7 @@ export function openToolSets(
     explainMissing(fullName) {
       const set = toolSetOf(fullName);
       if (leftOut.has(fullName)) {
-        return `"${fullName}" is left out, because its schema cannot be used. See \`webhooks tools list\`.`;
+        return `"${fullName}" is left out, because its schema cannot be used. See \`npx hookline tools list\`.`;
       }
       if (!sets.has(set)) return `There is no tool set "${set}" in agents.tools${didYouMean(set, [...sets.keys()])}`;
       if (sets.get(set)?.discover) {

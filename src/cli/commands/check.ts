@@ -229,7 +229,7 @@ function findProblems({ lastReloadError, sandbox, mail, nodesDiffer = [] }: Stat
   ];
 }
 
-const NOT_READY = "not ready: hooks may be answered 503. See the log, and: webhooks doctor";
+const NOT_READY = "not ready: hooks may be answered 503. See the log, and: npx hookline doctor";
 
 function formatStatus({ inbox, ready, ...status }: StatusAnswer): string[] {
   const { version, startedAt, config, queue, sandbox, mail, budget, nodes = [] } = status;

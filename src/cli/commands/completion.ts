@@ -12,9 +12,9 @@ type Shell = (typeof SHELLS)[number];
 
 const INSTALL = `
 Where to put it:
-  bash  webhooks completion bash | tee ~/.local/share/bash-completion/completions/{hookline,webhooks} > /dev/null
-  zsh   webhooks completion zsh > "\${fpath[1]}/_hookline"
-  fish  webhooks completion fish | tee ~/.config/fish/completions/{hookline,webhooks}.fish > /dev/null`;
+  bash  npx hookline completion bash | tee ~/.local/share/bash-completion/completions/{hookline,webhooks} > /dev/null
+  zsh   npx hookline completion zsh > "\${fpath[1]}/_hookline"
+  fish  npx hookline completion fish | tee ~/.config/fish/completions/{hookline,webhooks}.fish > /dev/null`;
 
 export function addCompletion(program: Command, io: CliIo): void {
   program

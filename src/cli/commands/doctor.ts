@@ -45,7 +45,7 @@ export function addDoctor(program: Command, io: CliIo): void {
   addConfigOptions(program.command("doctor"), "print one JSON object: ok, checks, authority")
     .summary("Check configuration and machine before the service is deployed.")
     .description(
-      "Check configuration and machine before the service is deployed: the problems and warnings of `webhooks check`, who " +
+      "Check configuration and machine before the service is deployed: the problems and warnings of `npx hookline check`, who " +
         "can reach it, secrets, unsafe content, state folder, journal, disk, file watcher, sandbox, workspaces, database and clock, the webhooks of presets at their senders, and the tools of MCP servers. Exits 1 on a problem.",
     )
     .action((flags: ConfigFlags) => diagnose(flags, io));
@@ -223,7 +223,7 @@ async function checkPlace(
       problem(name, `${vendor.service} has another webhook (${showHookId(other)}) that posts to ${url}`, register),
     );
     if (!isEnabled) {
-      const next = `find out what it refused with \`webhooks rejections\`, then ${register}`;
+      const next = `find out what it refused with \`npx hookline rejections\`, then ${register}`;
       return [problem(name, `${vendor.service} has disabled the webhook ${showHookId(id)}${found}`, next), ...twice];
     }
     if (notes.length > 0) return [note(name, `${vendor.service} posts to ${url}${found}`), ...twice];

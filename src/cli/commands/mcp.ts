@@ -112,7 +112,7 @@ async function relay(endpoint: string, io: CliIo): Promise<void> {
         printJsonLine(io, answer);
       }
       if (!response.ok && answers.length === 0) {
-        answerError(message["id"], -32000, `The service has answered ${response.status}. See: webhooks mcp --help`);
+        answerError(message["id"], -32000, `The service has answered ${response.status}. See: npx hookline mcp --help`);
       }
     } catch (error) {
       if (signal.aborted) return;

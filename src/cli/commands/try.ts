@@ -141,7 +141,7 @@ async function testSamples(given: string[], { config, update, watch, json }: Tes
 function requireSamples(folders: string[], names: string[]): void {
   const sets = findAllSamples(folders);
   const folder = folders.join(", ");
-  const next = "`webhooks transform new <name>` writes the first.";
+  const next = "`npx hookline transform new <name>` writes the first.";
   if (sets.length === 0) throw new ConfigError([{ message: `There are no samples in ${folder}. ${next}` }]);
   const known = sets.map((set) => set.name);
   const problems = names

@@ -9,6 +9,7 @@ import { PRESETS_FOLDER } from "../../core/config/presets/file.ts";
 import { PACKAGE_ROOT } from "../../core/shared/system/package.ts";
 import { toPrintable } from "../../core/telemetry/log.ts";
 import type { EventTimeline } from "../../operator/views.ts";
+import { toCommand } from "../../core/shared/text/command.ts";
 import { type CliIo, print, printJson, style, wrapWords } from "../io.ts";
 import { createOperatorClient, type OperatorClient } from "../operator-client.ts";
 import { type DemoProject, leaveProject, writeProject } from "./project.ts";
@@ -67,12 +68,11 @@ async function runDemo(json: boolean, terminal: CliIo): Promise<void> {
   const { folder, config } = project;
   if (json) return printJson(terminal, { ok: true, folder, config, received: team.received.length });
   demo.title("Continue with what the demo leaves");
-  const at = `--config ${project.config}`;
-  for (const command of [`serve ${at} &`, `events list ${at}`, `runs list ${at}`, `inbox ${at}`]) {
-    print(io, `  webhooks ${command}`);
+  for (const name of ["serve", "events list", "runs list", "inbox"]) {
+    print(io, `  ${toCommand(`${name} --config`, project.config)}${name === "serve" ? " &" : ""}`);
   }
   print(io, `  $EDITOR ${project.transform}`, `  rm -r ${project.folder}`);
-  print(io, "", "Your own hook: webhooks init && webhooks dev");
+  print(io, "", "Your own hook: npx hookline init && npx hookline dev");
 }
 
 function createDemo(project: DemoProject, io: CliIo) {

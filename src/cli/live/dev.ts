@@ -49,7 +49,7 @@ async function develop({ json, tunnel, register, ...flags }: DevFlags, io: CliIo
   if (tunnel === undefined) {
     if (register)
       throw new UsageError(
-        "--register needs --tunnel. `webhooks presets enable --register` registers one preset for good.",
+        "--register needs --tunnel. `npx hookline presets enable --register` registers one preset for good.",
       );
     return serve(flags, io, { show, saves: true, onListening, onRuntime });
   }

@@ -112,7 +112,7 @@ function describeRuntime({ config, mappings, modules }: Runtime, url: string): s
   });
   const builtIn = BUILT_IN_HOOKS.map((hook) => `${base}/${hook}`);
   const providers = Object.keys(agents.providers).join(", ");
-  const operator = "webhooks events list, sessions list, runs list";
+  const operator = "npx hookline events list, sessions list, runs list";
   return [
     ...block("Hooks", hooks.enabled ? [...urls, ...builtIn] : ["off: set hooks.enabled to true"]),
     ...block("Schedules", toScheduleViews(config, Date.now()).map(describeSchedule)),
@@ -132,7 +132,7 @@ const MAX_MODULES = 20;
 function listModules(modules: ModuleCost[]): string[] {
   const shown = modules.slice(0, MAX_MODULES).map((cost) => toPrintable(formatModule(cost)));
   const left = modules.length - shown.length;
-  return left > 0 ? [...shown, `and ${left} more: webhooks check`] : shown;
+  return left > 0 ? [...shown, `and ${left} more: npx hookline check`] : shown;
 }
 
 function block(title: string, lines: string[]): string[] {

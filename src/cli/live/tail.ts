@@ -16,7 +16,7 @@ interface TailFlags extends ServiceFlags {
 export function addTail(program: Command, io: CliIo): void {
   addServiceOptions(program.command("tail"), "print one JSON object for each change")
     .description(
-      "Show each request of a running service, as `webhooks dev` does, until Ctrl-C. It reconnects after a restart of the service.",
+      "Show each request of a running service, as `npx hookline dev` does, until Ctrl-C. It reconnects after a restart of the service.",
     )
     .option("--hook <name>", "only requests to this hook")
     .option("--status <status>", `only events that are ${REQUEST_FILTERS.join(", ")}`, toOneOf(REQUEST_FILTERS))

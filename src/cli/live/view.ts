@@ -65,7 +65,7 @@ export function createLiveView({ io, read, json = false, isWanted = () => true }
       else if (name === "answer") takeAnswer(JSON.parse(data));
       else if (name === "rejection") takeRefusal(JSON.parse(data));
       else if (name === "reload") showReload(JSON.parse(data));
-      else if (name === "gap" && !json) print(io, style("dim", "… some changes were missed: webhooks events list"));
+      else if (name === "gap" && !json) print(io, style("dim", "… some changes were missed: npx hookline events list"));
     },
     latest: () => latest,
     close: showWaiting,
@@ -108,7 +108,7 @@ export function createLiveView({ io, read, json = false, isWanted = () => true }
     const batch = waiting;
     waiting = new Map();
     for (const [id, isSlow] of batch) await show(id, isSlow);
-    if (omitted > 0) print(io, style("dim", `… and ${formatCount(omitted, "more change")}: webhooks events list`));
+    if (omitted > 0) print(io, style("dim", `… and ${formatCount(omitted, "more change")}: npx hookline events list`));
     omitted = 0;
     timer = waiting.size > 0 ? setTimeout(() => void showWaiting(), GATHER_MS).unref() : undefined;
   }

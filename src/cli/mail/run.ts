@@ -63,8 +63,8 @@ export async function runMail(flags: MailRunFlags, io: CliIo): Promise<void> {
 }
 
 const ONLY_IN_FOLDER =
-  "`webhooks mail run` keeps positions in the state folder. With a database the service watches the mailboxes itself: " +
-  "start `webhooks serve` with hooks.mail.autoStart.";
+  "`npx hookline mail run` keeps positions in the state folder. With a database the service watches the mailboxes itself: " +
+  "start `npx hookline serve` with hooks.mail.autoStart.";
 
 function requireMailboxes({ file }: ResolvedConfig, mailboxes: Mailbox[], name: string | undefined): Mailbox[] {
   const chosen = mailboxes.filter(({ settings }) => name === undefined || settings.name === name);
@@ -72,7 +72,7 @@ function requireMailboxes({ file }: ResolvedConfig, mailboxes: Mailbox[], name: 
   const known = mailboxes.map(({ settings }) => settings.name);
   const message = known.length
     ? `There is no mailbox "${name}"${didYouMean(name ?? "", known)}`
-    : "No mailbox is configured: run `webhooks mail setup`.";
+    : "No mailbox is configured: run `npx hookline mail setup`.";
   throw new ConfigError([{ message, file, key: "hooks.mail" }]);
 }
 
@@ -80,8 +80,8 @@ async function requireStore({ file, store }: ResolvedConfig, { mailbox }: MailSo
   const opened = await openMailStore({ folder: store.path, mailbox });
   if (opened) return opened;
   const message =
-    `Another process already watches ${mailbox}: another \`webhooks mail run\`, or \`webhooks serve\`. ` +
-    "Stop it, or set hooks.mail.autoStart to false for `webhooks serve`.";
+    `Another process already watches ${mailbox}: another \`npx hookline mail run\`, or \`npx hookline serve\`. ` +
+    "Stop it, or set hooks.mail.autoStart to false for `npx hookline serve`.";
   throw new ConfigError([{ message, file, key: "hooks.mail" }]);
 }
 
@@ -101,7 +101,7 @@ const SENTENCES: Record<MailState, { text: string; advice?: string; color: "gree
   locked: { text: "another process watches the mailbox", color: "yellow" },
   refused: {
     text: "the service accepts no mail",
-    advice: "check that `webhooks serve` runs with the mail preset and this hooks.token",
+    advice: "check that `npx hookline serve` runs with the mail preset and this hooks.token",
     color: "yellow",
   },
   "store-failed": { text: "results cannot be stored", color: "red" },

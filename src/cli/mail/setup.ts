@@ -53,7 +53,7 @@ export async function setUpMail(flags: SetupFlags, io: CliIo): Promise<void> {
 }
 
 const NEXT_STEP =
-  "Next: start `webhooks serve`, which watches the mailbox. With hooks.mail.autoStart: false run `webhooks mail run`.";
+  "Next: start `npx hookline serve`, which watches the mailbox. With hooks.mail.autoStart: false run `npx hookline mail run`.";
 
 async function testLogin(prompter: Prompter, source: MailSource, host = ""): Promise<void> {
   try {
@@ -66,7 +66,7 @@ async function testLogin(prompter: Prompter, source: MailSource, host = ""): Pro
 
 const NO_CHANNEL =
   "No channel is configured, so the agent's replies are not delivered. Add a block to channels, such as " +
-  "channels.telegram, and try it with `webhooks channels test`.";
+  "channels.telegram, and try it with `npx hookline channels test`.";
 
 /** Warnings for the person, although the plan works. */
 async function findWarnings(plan: ConfigPlan, { env }: Target, { config, warnings }: Runtime): Promise<string[]> {

@@ -93,7 +93,7 @@ async function findApproval(client: OperatorClient, code: string): Promise<Appro
   if (isId(code)) return client.call("GET /api/approvals/:id", { id: code });
   const all = readPages(async (page) => (await client.call("GET /api/approvals", page)).approvals);
   for await (const approval of all) if (approval.code === code.toLowerCase()) return approval;
-  throw new ConfigError([{ message: `No question has the code ${code}. \`webhooks approvals list\` shows them.` }]);
+  throw new ConfigError([{ message: `No question has the code ${code}. \`npx hookline approvals list\` shows them.` }]);
 }
 
 function formatApprovals(approvals: ApprovalView[], _: ListFlags, width?: number): string[] {

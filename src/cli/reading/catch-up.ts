@@ -31,7 +31,7 @@ export async function catchUp(name: string, flags: CatchUpFlags, io: CliIo): Pro
   showMissed(found, [findVendor(search.vendors, preset)?.service ?? preset, since], io);
   const count = formatCount(found.missed.length, "event");
   if (dryRun && found.missed.length > 0) print(io, `${count} did not arrive. Without --dry-run, they are got again.`);
-  else if (found.missed.length > 0) print(io, `The service gets ${count} again. \`webhooks tail\` shows them.`);
+  else if (found.missed.length > 0) print(io, `The service gets ${count} again. \`npx hookline tail\` shows them.`);
 }
 
 function showMissed({ missed, notes }: FoundMissed, [sender, since]: [string, string], io: CliIo): void {

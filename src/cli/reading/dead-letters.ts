@@ -96,7 +96,7 @@ async function changeGroup(
   const client = await createOperatorClient(flags, io);
   const chosen = (await readGroups(client)).find((one) => one.id === id || isInboxName(id, one));
   if (!chosen) {
-    const message = `No group of dead letters has the id ${id}. \`webhooks dead-letters groups\` shows them.`;
+    const message = `No group of dead letters has the id ${id}. \`npx hookline dead-letters groups\` shows them.`;
     throw new ConfigError([{ message }]);
   }
   const { kind, hook, group } = chosen;
@@ -151,7 +151,7 @@ function findLetters(letters: DeadLetterView[], start: string): string[] {
   if (found.length === 0 && isOneEvent) return ofEvent.map(({ id }) => id).toReversed();
   const several = found.length + ofEvent.length > 0;
   const message = several ? `Several dead letters begin with ${start}.` : `No dead letter has the id ${start}.`;
-  throw new ConfigError([{ message: `${message} \`webhooks dead-letters list\` shows them.` }]);
+  throw new ConfigError([{ message: `${message} \`npx hookline dead-letters list\` shows them.` }]);
 }
 
 function readDeadLetters(client: OperatorClient): AsyncGenerator<DeadLetterView> {

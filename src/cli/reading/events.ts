@@ -127,7 +127,7 @@ function requireStart(start: string | undefined, { last }: { last: boolean }): s
   if (start !== undefined && last) throw new UsageError("Name an event, or say --last, not both.");
   if (start !== undefined) return start;
   if (last) return LAST;
-  throw new UsageError("Name an event by its id, or say --last. `webhooks events list` shows the ids.");
+  throw new UsageError("Name an event by its id, or say --last. `npx hookline events list` shows the ids.");
 }
 
 async function writeExport(flags: FilterFlags, io: CliIo): Promise<void> {

@@ -42,7 +42,7 @@ async function infer(hook: string, flags: InferFlags, io: CliIo): Promise<void> 
   const events = shape.values;
   if (events === 0) {
     const which = flags.event === undefined ? hook : `${hook} named ${flags.event}`;
-    const message = `There are no stored events of ${which} since ${flags.since}: set --since, or post one with \`webhooks send\`.`;
+    const message = `There are no stored events of ${which} since ${flags.since}: set --since, or post one with \`npx hookline send\`.`;
     throw new ConfigError([{ message }]);
   }
   const type = toDeclaration("Payload", shape);

@@ -128,7 +128,7 @@ async function findRun(client: OperatorClient, start: string): Promise<string> {
   });
   const [found, other] = runs.filter(({ id }) => id.startsWith(start));
   if (!other) return found?.id ?? start;
-  throw new ConfigError([{ message: `Several runs begin with ${start}. \`webhooks runs list\` shows them.` }]);
+  throw new ConfigError([{ message: `Several runs begin with ${start}. \`npx hookline runs list\` shows them.` }]);
 }
 
 function formatSessions(

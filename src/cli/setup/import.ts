@@ -57,7 +57,7 @@ async function importOpenClaw(named: string | undefined, flags: ImportFlags, io:
     writePlan({ file, before: undefined, after: plain, secretFiles, newFiles: transforms.files });
     const { problems } = await tryRuntime(file, io);
     decisions.push(
-      ...problems.map(({ key = "", message }): [string, string] => [key, `\`webhooks check\`: ${message}`]),
+      ...problems.map(({ key = "", message }): [string, string] => [key, `\`npx hookline check\`: ${message}`]),
     );
   }
   const text = addComments(file, plain, decisions);

@@ -102,7 +102,7 @@ export function addPresets(program: Command, io: CliIo): void {
     .option("--path <hook>", "the hook's name (default: the preset's)")
     .option(
       "--unregister",
-      "delete its webhook at the sender first, and what `webhooks dev --tunnel` left there",
+      "delete its webhook at the sender first, and what `npx hookline dev --tunnel` left there",
       false,
     )
     .option("--token <token>", TOKEN_HELP)

@@ -22,7 +22,7 @@ export function addToken(program: Command, io: CliIo): void {
   addWriteOptions(token.command("rotate").summary("Add a new secret to a token; the hooks accept both."))
     .description(
       "Add a new secret to a token. A running service reloads and accepts both secrets, until " +
-        "`webhooks token drop` removes the older one.",
+        "`npx hookline token drop` removes the older one.",
     )
     .argument("<name>", NAME_HELP)
     .option("--print", "print the new secret", false)
@@ -91,7 +91,7 @@ function findToken(given: Target, name: string): { target: Target; at: Segment[]
     return [...(token === undefined ? [] : [DEFAULT_TOKEN]), ...Object.keys(toObject(tokens))];
   });
   if (!names.includes(name)) {
-    const next = names.length === 0 ? ". Run `webhooks init` to create the first one." : didYouMean(name, names);
+    const next = names.length === 0 ? ". Run `npx hookline init` to create the first one." : didYouMean(name, names);
     throw new ConfigError([{ file: given.config, message: `There is no token "${name}"${next}` }]);
   }
   const at = name === DEFAULT_TOKEN ? ["hooks", "token"] : ["hooks", "tokens", name, "secret"];

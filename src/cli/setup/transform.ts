@@ -230,7 +230,7 @@ async function planTransform(target: Target, name: string, event?: EventTimeline
   }
   // A preset's own transform may be replaced.
   if (mapping.transform && (!use || use.with["transform"] !== undefined)) {
-    const message = `The mapping "${id}" has the transform ${mapping.transform.module} already. Make samples for it with \`webhooks events save\`.`;
+    const message = `The mapping "${id}" has the transform ${mapping.transform.module} already. Make samples for it with \`npx hookline events save\`.`;
     throw new ConfigError([{ file, key, message }]);
   }
   if (use) return planUsed(target, name, use);

@@ -81,7 +81,7 @@ async function verify(place: PresetPlace, flags: VerifyFlags, io: CliIo): Promis
       await delay(POLL_MS, undefined, { signal }).catch(() => undefined);
     }
     return {
-      reason: `Nothing arrived at ${config.hooks.path}/${hook}. Check the address at the sender, and that it can be reached: \`webhooks doctor\`.`,
+      reason: `Nothing arrived at ${config.hooks.path}/${hook}. Check the address at the sender, and that it can be reached: \`npx hookline doctor\`.`,
     };
   }
 }

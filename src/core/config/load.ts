@@ -35,7 +35,7 @@ export function findConfigFile(options: { flag?: string; env: NodeJS.ProcessEnv;
   if (found !== undefined) return found;
   const message = `No configuration found: looked for ${FILE_NAMES.join(", ")} in ${cwd}.`;
   throw new ConfigError([
-    { message: `${message} \`webhooks init\` writes one; --config or WEBHOOKS_CONFIG names another.` },
+    { message: `${message} \`npx hookline init\` writes one; --config or WEBHOOKS_CONFIG names another.` },
   ]);
 }
 

@@ -10,12 +10,12 @@ import { toOneLine } from "../shared/text/text.ts";
 /** `event`: of the run or delivery with this id, if it is known. */
 export function describeDeadLetter(id: string, event: Pick<EventSummary, "id" | "hook"> | undefined): string {
   const about = event ? `of the hook ${toOneLine(event.hook)} (event ${event.id})` : `(${id})`;
-  return `A run or delivery ${about} failed permanently. See: webhooks dead-letters list`;
+  return `A run or delivery ${about} failed permanently. See: npx hookline dead-letters list`;
 }
 
 export function describeHeld({ hook = "", eventId, holdReason }: Run): string {
   const about = `of the hook ${toOneLine(hook)} (event ${eventId})`;
-  return `A run ${about} is held: ${holdReason}. See: webhooks runs list --state held`;
+  return `A run ${about} is held: ${holdReason}. See: npx hookline runs list --state held`;
 }
 
 export function describeQuestion({ kind, code, hook = "", mapping }: Approval): string {
@@ -27,18 +27,18 @@ export function describeQuestion({ kind, code, hook = "", mapping }: Approval): 
 
 export function describeUnasked({ hook = "", mapping }: Approval): string {
   const about = `of ${toOneLine(mapping || hook)}`;
-  return `A question ${about} was denied, because too many are open. See: webhooks approvals list`;
+  return `A question ${about} was denied, because too many are open. See: npx hookline approvals list`;
 }
 
 export function describeOutage(provider: string, since: number): string {
   const time = new Date(since).toISOString();
-  return `Runs are waiting for ${toOneLine(provider)} since ${time}: it is overloaded or cannot be reached. See: webhooks runs list --state waiting`;
+  return `Runs are waiting for ${toOneLine(provider)} since ${time}: it is overloaded or cannot be reached. See: npx hookline runs list --state waiting`;
 }
 
 export function describeSilence({ hook }: AlertRule, last: number | undefined): string {
   const about = hook === undefined ? "No event" : `No event of the hook ${toOneLine(hook)}`;
   const since = last === undefined ? "has come yet" : `since ${new Date(last).toISOString()}`;
-  return `${about} ${since}. See: webhooks rejections`;
+  return `${about} ${since}. See: npx hookline rejections`;
 }
 
 export function describeRefusal(problems: ConfigProblem[]): string {
@@ -46,13 +46,13 @@ export function describeRefusal(problems: ConfigProblem[]): string {
   const place = [file?.split(/[\\/]/).at(-1), line, key].filter((part) => part !== undefined).join(":");
   const more = problems.length > 1 ? ` and ${problems.length - 1} more` : "";
   const about = place ? `: a problem at ${toOneLine(place)}${more}` : "";
-  return `The changed configuration was refused${about}. The earlier one stays in use. See: webhooks status`;
+  return `The changed configuration was refused${about}. The earlier one stays in use. See: npx hookline status`;
 }
 
 export function describeRestarts(times: number): string {
-  return `The service has ended ${times} times within an hour without being stopped, and no single run or delivery is the cause. See: webhooks status`;
+  return `The service has ended ${times} times within an hour without being stopped, and no single run or delivery is the cause. See: npx hookline status`;
 }
 
 export function describeDown({ name, state }: MailStatus): string {
-  return `The mailbox ${toOneLine(name)} is down (${state}): no mail arrives. See: webhooks status`;
+  return `The mailbox ${toOneLine(name)} is down (${state}): no mail arrives. See: npx hookline status`;
 }

@@ -80,7 +80,7 @@ interface Failure {
 const SMTP_IS_OFF = /\b5\.7\.139\b/;
 const SMTP_IS_OFF_ADVICE =
   "Microsoft refuses SMTP for this mailbox: an administrator turns SMTP AUTH on for it, and the token needs the scope " +
-  "SMTP.Send, which `webhooks mail setup` asks for.";
+  "SMTP.Send, which `npx hookline mail setup` asks for.";
 
 const ADVICE = new Map([
   ["EAUTH", "Check channels.email.user and password, or its mailbox."],

@@ -72,7 +72,7 @@ async function checkMailbox(api: GmailApi, user: string, signal: AbortSignal): P
   const { emailAddress } = await api.profile(signal);
   if (!emailAddress) throw new MailError("network", "Google: the answer is not Gmail's.");
   if (isSameMailbox(emailAddress, user)) return;
-  const message = `The consent is for ${emailAddress}, but hooks.mail.source.user is ${user}. Run \`webhooks mail setup\` again.`;
+  const message = `The consent is for ${emailAddress}, but hooks.mail.source.user is ${user}. Run \`npx hookline mail setup\` again.`;
   throw new MailError("login", message);
 }
 

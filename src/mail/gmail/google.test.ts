@@ -32,7 +32,7 @@ test.each([
 test("says what failed, Google's reason, and what to do", () => {
   const error = answer(400, { error: "invalid_grant", error_description: "Token has been\n\nrevoked" });
   expect(toMailError(error, "open the mailbox").message).toBe(
-    "Google: cannot open the mailbox: Token has been revoked. The refresh token has ended or was revoked: run `webhooks mail setup` again.",
+    "Google: cannot open the mailbox: Token has been revoked. The refresh token has ended or was revoked: run `npx hookline mail setup` again.",
   );
 });
 

@@ -138,13 +138,13 @@ const OAUTH_REFUSALS = new Set<unknown>(["invalid_grant", "invalid_client", "una
 
 /** The next step after a refusal, by reason. */
 const ADVICE = new Map<unknown, string>([
-  ["invalid_grant", "The refresh token has ended or was revoked: run `webhooks mail setup` again."],
+  ["invalid_grant", "The refresh token has ended or was revoked: run `npx hookline mail setup` again."],
   ["invalid_client", "Check hooks.mail.source.oauth.clientId and clientSecret."],
-  ["unauthorized_client", "The refresh token belongs to another client: run `webhooks mail setup` again."],
+  ["unauthorized_client", "The refresh token belongs to another client: run `npx hookline mail setup` again."],
   ["accessNotConfigured", "Enable the Gmail API in the client's Google Cloud project."],
   ["SERVICE_DISABLED", "Enable the named API in the client's Google Cloud project."],
-  ["insufficientPermissions", "The consent does not include it: run `webhooks mail setup` again."],
-  ["ACCESS_TOKEN_SCOPE_INSUFFICIENT", "The consent does not include it: run `webhooks mail setup` again."],
+  ["insufficientPermissions", "The consent does not include it: run `npx hookline mail setup` again."],
+  ["ACCESS_TOKEN_SCOPE_INSUFFICIENT", "The consent does not include it: run `npx hookline mail setup` again."],
 ]);
 
 /** Converts an error of a request to Google. `doing`: what the request was for, such as `read the history`. */

@@ -116,7 +116,7 @@ function report(processed: ProcessedMail[], { folder, status, log, onMail }: Bat
     if (setAside) {
       const { status: httpStatus, code, eventId } = response;
       // The event holds the rejected request, so it can be replayed once the mapping is fixed.
-      log.warn("mail set aside: fix the mapping, then `webhooks events replay <eventId>`", {
+      log.warn("mail set aside: fix the mapping, then `npx hookline events replay <eventId>`", {
         folder,
         mailId: mail.id,
         status: httpStatus,

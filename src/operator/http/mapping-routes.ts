@@ -113,12 +113,12 @@ export function createMappingRoutes({
     ),
     "PUT /api/mappings": answering({
       about:
-        "Writes a mapping where it stands, and its modules, under `webhooks dev` on this machine alone. 409: something has changed on disk, and nothing was written.",
+        "Writes a mapping where it stands, and its modules, under `npx hookline dev` on this machine alone. 409: something has changed on disk, and nothing was written.",
       body: SAVE_SCHEMA,
       example: { mapping: "{ id: 'new', match: { path: 'new' }, messageTemplate: '{{text}}' }" },
       async answer({ readJson }) {
         if (!saving.isOn())
-          throw new HookError("forbidden", { message: "Only `webhooks dev` on a loopback address writes files." });
+          throw new HookError("forbidden", { message: "Only `npx hookline dev` on a loopback address writes files." });
         return { ok: true as const, written: saving.save(await readJson(MAX_DIFF_BYTES)) };
       },
     }),

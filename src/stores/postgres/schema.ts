@@ -56,7 +56,7 @@ export async function requireComplete(database: PostgresDatabase): Promise<void>
   const row = await database.read(({ get }) => get("SELECT to_regclass($1)::text AS name", [MIGRATION_TABLE]));
   if (row?.name === null) return;
   const message =
-    "a migration into this database is unfinished: run `webhooks store migrate` again, or set another database";
+    "a migration into this database is unfinished: run `npx hookline store migrate` again, or set another database";
   throw new ConfigError([{ message, key: "store.url" }]);
 }
 

@@ -249,7 +249,7 @@ test.each([
   const { text, isWhole } = await ask(changed);
   expect(isWhole).toBe(false);
   expect(text).toMatch(/It does not fit into one message: \d+ characters more/);
-  expect(text).toContain("webhooks approvals show cwzf");
+  expect(text).toContain("npx hookline approvals show cwzf");
   expect(text).not.toContain("approve cwzf");
   expect(text.length).toBeLessThan(2000);
 });
@@ -259,7 +259,7 @@ test("without people who may, no message answers it", async () => {
     channel: slack,
     answering: { byMessage: false, byButton: false },
   });
-  expect(text).toContain("Answer with `webhooks approvals approve cwzf` or `webhooks approvals deny cwzf`\n");
+  expect(text).toContain("Answer with `npx hookline approvals approve cwzf` or `npx hookline approvals deny cwzf`\n");
 });
 
 test("an outcome is not a matter of yes or no", async () => {

@@ -1,4 +1,4 @@
-import { toCommand } from "../../shared/text/command.ts";
+import { PROGRAM, toCommand, toWord } from "../../shared/text/command.ts";
 import { existsSync, globSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { isObject, toObject } from "../../shared/json.ts";
@@ -64,7 +64,7 @@ function writeCommands({ preset, folder }: PresetFile, use: string): string {
     ...(sample === undefined ? [] : [`send ${name} --sample ${sample}`]),
     isMailbox ? "events show --last" : `presets verify ${use}`,
   ];
-  return ["```console", ...steps.map((step) => `npx hookline ${step}`), "```"].join("\n");
+  return ["```console", ...steps.map((step) => `${PROGRAM} ${step}`), "```"].join("\n");
 }
 
 function writeEvents({ preset: { events } }: PresetFile): string[] {
@@ -157,10 +157,10 @@ function writeSamples({ preset: { name }, folder }: PresetFile, use: string): st
   const type = isBuiltIn(folder)
     ? `the type \`${toTypeName(name)}\` of \`hookline/presets\``
     : "a type from its samples";
-  const send = `\`npx hookline send ${name} --sample ${samples[0]}\` posts a sample to the running service, as the sender would. The samples: ${toList(samples)}.`;
+  const send = `\`${toCommand("send", name)} --sample ${toWord(samples[0] ?? "")}\` posts a sample to the running service, as the sender would. The samples: ${toList(samples)}.`;
   return [
     "## Try it, and write your own code",
     ...(samples.length > 0 ? [send] : []),
-    `\`npx hookline transform new mine --preset ${use}\` writes a transform that gets this preset's action, with ${type} for its payloads.`,
+    `\`${toCommand("transform new mine --preset", use)}\` writes a transform that gets this preset's action, with ${type} for its payloads.`,
   ];
 }

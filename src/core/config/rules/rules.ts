@@ -250,7 +250,7 @@ function checkAnswers(
   const chats = Object.keys(vendors).filter((name) => vendors[name]?.readMessage ?? vendors[name]?.readPress);
   const remedy = chats.includes(kind)
     ? `Add the preset "${kind}" with a secret${kind === channel ? "" : " and this account"}, which verifies who wrote.`
-    : `Only people in ${chats.join(", ")} can. Remove by, and answer on the page or with webhooks approvals.`;
+    : `Only people in ${chats.join(", ")} can. Remove by, and answer on the page or with npx hookline approvals.`;
   return [warning("agents.approvals.by", `Nobody on ${channel} can answer a question. ${remedy}`)];
 }
 

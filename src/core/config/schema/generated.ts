@@ -749,7 +749,7 @@ export interface UserConfig {
      */
     mappings?: MappingInput[];
     /**
-     * The mailbox to watch, or a list of mailboxes; `webhooks mail setup` writes it. model, thinking, channel, to and instructions apply to the mails of this mailbox in the mail preset.
+     * The mailbox to watch, or a list of mailboxes; `npx hookline mail setup` writes it. model, thinking, channel, to and instructions apply to the mails of this mailbox in the mail preset.
      */
     mail?: UserConfigMailbox | [UserConfigMailbox, ...UserConfigMailbox[]];
     /**
@@ -905,7 +905,7 @@ export interface UserConfig {
         | undefined;
     };
     /**
-     * How a person is asked before a call that is granted with ask, about a call whose outcome is not known, and about a reply that waits. Without a channel, they are answered on the operator's page, by webhooks approvals, or by the API alone.
+     * How a person is asked before a call that is granted with ask, about a call whose outcome is not known, and about a reply that waits. Without a channel, they are answered on the operator's page, by npx hookline approvals, or by the API alone.
      */
     approvals?: {
       /**
@@ -1067,7 +1067,7 @@ export interface UserConfig {
      */
     commitTimeout?: string;
     /**
-     * Whether a start may change a database's tables that an earlier version made. Run pg_dump before. Also for one start: `webhooks serve --upgrade-store`. A state folder needs neither: it is copied first.
+     * Whether a start may change a database's tables that an earlier version made. Run pg_dump before. Also for one start: `npx hookline serve --upgrade-store`. A state folder needs neither: it is copied first.
      */
     upgrade?: boolean;
     /**
@@ -1852,12 +1852,12 @@ export interface MappingInput {
 }
 export interface UserConfigMailbox {
   /**
-   * The mailbox in the status, in `webhooks mail run --mailbox`, and as `source` of the payload: letters, digits, dots, @, - and _. Default: the kind of the source.
+   * The mailbox in the status, in `npx hookline mail run --mailbox`, and as `source` of the payload: letters, digits, dots, @, - and _. Default: the kind of the source.
    */
   name?: string;
   source?: MailSource;
   /**
-   * Whether `webhooks serve` watches the mailbox. false: only `webhooks mail run` does.
+   * Whether `npx hookline serve` watches the mailbox. false: only `npx hookline mail run` does.
    */
   autoStart?: boolean;
   /**
@@ -3630,7 +3630,7 @@ export interface ValidConfig {
      */
     mappings: MappingInput[];
     /**
-     * The mailbox to watch, or a list of mailboxes; `webhooks mail setup` writes it. model, thinking, channel, to and instructions apply to the mails of this mailbox in the mail preset.
+     * The mailbox to watch, or a list of mailboxes; `npx hookline mail setup` writes it. model, thinking, channel, to and instructions apply to the mails of this mailbox in the mail preset.
      */
     mail: ValidConfigMailbox | [ValidConfigMailbox, ...ValidConfigMailbox[]];
     /**
@@ -3789,7 +3789,7 @@ export interface ValidConfig {
         | undefined;
     };
     /**
-     * How a person is asked before a call that is granted with ask, about a call whose outcome is not known, and about a reply that waits. Without a channel, they are answered on the operator's page, by webhooks approvals, or by the API alone.
+     * How a person is asked before a call that is granted with ask, about a call whose outcome is not known, and about a reply that waits. Without a channel, they are answered on the operator's page, by npx hookline approvals, or by the API alone.
      */
     approvals?: {
       /**
@@ -3951,7 +3951,7 @@ export interface ValidConfig {
      */
     commitTimeout: string;
     /**
-     * Whether a start may change a database's tables that an earlier version made. Run pg_dump before. Also for one start: `webhooks serve --upgrade-store`. A state folder needs neither: it is copied first.
+     * Whether a start may change a database's tables that an earlier version made. Run pg_dump before. Also for one start: `npx hookline serve --upgrade-store`. A state folder needs neither: it is copied first.
      */
     upgrade: boolean;
     /**
@@ -3984,12 +3984,12 @@ export interface ValidConfig {
 }
 export interface ValidConfigMailbox {
   /**
-   * The mailbox in the status, in `webhooks mail run --mailbox`, and as `source` of the payload: letters, digits, dots, @, - and _. Default: the kind of the source.
+   * The mailbox in the status, in `npx hookline mail run --mailbox`, and as `source` of the payload: letters, digits, dots, @, - and _. Default: the kind of the source.
    */
   name?: string;
   source?: {kind: string; [option: string]: unknown};
   /**
-   * Whether `webhooks serve` watches the mailbox. false: only `webhooks mail run` does.
+   * Whether `npx hookline serve` watches the mailbox. false: only `npx hookline mail run` does.
    */
   autoStart: boolean;
   /**

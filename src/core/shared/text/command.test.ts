@@ -23,8 +23,8 @@ const HOSTILE = [
 
 test.each(HOSTILE)("%j is one word of a command, and no option", (value) => {
   const command = toCommand("hooks pause", value);
-  expect(command).toMatch(/^webhooks hooks pause [^`\p{C}]*$/u);
-  const words = command.slice("webhooks hooks pause ".length);
+  expect(command).toMatch(/^npx hookline hooks pause [^`\p{C}]*$/u);
+  const words = command.slice("npx hookline hooks pause ".length);
   const print = "for word; do printf '%s\\n' \"$word\"; done";
   const shown = execFileSync("sh", ["-c", `set -- ${words}; ${print}`], { encoding: "utf8" });
   const printable = value.replaceAll(/[`\p{C}]/gu, "?");
@@ -32,7 +32,7 @@ test.each(HOSTILE)("%j is one word of a command, and no option", (value) => {
 });
 
 test("a plain value stands as it is", () => {
-  expect(toCommand("tools call", "tickets.show")).toBe("webhooks tools call tickets.show");
+  expect(toCommand("tools call", "tickets.show")).toBe("npx hookline tools call tickets.show");
   expect(toWord("./presets/acme")).toBe("./presets/acme");
 });
 

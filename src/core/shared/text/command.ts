@@ -2,6 +2,12 @@
 const PLAIN = /^[\w@%+=:,./][\w@%+=:,./-]*$/;
 
 /**
+ * The program, as every text names it: it works where the package is in a folder, on the machine or in the image. The terminal
+ * names it as the person has called it.
+ */
+export const PROGRAM = "npx hookline";
+
+/**
  * A command of this program for a person to type. Every text that names one with values has it from here: values may come
  * from senders and servers, so each is one word for a shell, on one line, and no option.
  * @param command - the fixed words: `events show`
@@ -9,7 +15,7 @@ const PLAIN = /^[\w@%+=:,./][\w@%+=:,./-]*$/;
 export function toCommand(command: string, ...values: string[]): string {
   const words = values.map(toWord);
   const end = values.some((value) => value.startsWith("-")) ? ["--"] : [];
-  return ["webhooks", command, ...end, ...words].join(" ");
+  return [PROGRAM, command, ...end, ...words].join(" ");
 }
 
 /** A value as one word of a POSIX shell. */
