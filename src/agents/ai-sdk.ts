@@ -2,13 +2,9 @@ import { createHash } from "node:crypto";
 import type * as AiSdk from "ai";
 import type { ModelMessage, ToolModelMessage, ToolSet } from "ai";
 import type { FromSchema } from "json-schema-to-ts";
-import type * as Undici from "undici";
 import { DriverError } from "../core/errors.ts";
 import type { DriverContext, DriverDefinition } from "../core/ports/driver.ts";
 import { HTTP_URL, objectSchema, TEXTS } from "../core/shared/json.ts";
-import { limitFetch } from "../core/shared/net/limited-fetch.ts";
-import { undici } from "../core/shared/net/undici.ts";
-import { traceHeaders } from "../core/telemetry/traces.ts";
 import { toReply } from "./ai-sdk-reply.ts";
 import { readAnswers } from "./model-answer.ts";
 import type {
@@ -21,6 +17,7 @@ import type {
 } from "../core/ports/agent.ts";
 import { createCallIds } from "./call-ids.ts";
 import { assertNotAborted, requireModelId, toDriverError, withoutSecrets } from "./errors.ts";
+import { sendToModel } from "./send-to-model.ts";
 import { toReasoning, withoutThinking } from "./thinking.ts";
 
 export const remoteSchema = objectSchema([], {
@@ -63,7 +60,7 @@ export function createAiSdk(
   turnHeaders?: (turn: AgentTurn) => Record<string, string>,
 ): AgentDriver {
   // Without a key the SDK would use one of the environment that the configuration does not name.
-  const settings = { baseURL: baseUrl, apiKey, headers, fetch: readAnswers(FORMATS[kind], fetchLimited) };
+  const settings = { baseURL: baseUrl, apiKey, headers, fetch: readAnswers(FORMATS[kind]) };
   const models = new Map<string, ProviderModel>();
   return {
     name,
@@ -154,7 +151,7 @@ function toModelApi(kind: Kind, { baseUrl, apiKey, headers = {} }: RemoteOptions
     name,
     formats: API_FORMATS[kind],
     send: (path, { headers: given, body, ...request }) =>
-      fetchWithoutTimeout(`${base}/${path}`, {
+      sendToModel(`${base}/${path}`, {
         ...request,
         body,
         headers: {
@@ -219,20 +216,4 @@ function toToolMessage(results: CallOutcome[]): ToolModelMessage {
 /** Providers reject an empty text, and some reject two messages of one role in a row. */
 function orPlaceholder(text: string): string {
   return text.trim() === "" ? "(empty)" : text;
-}
-
-/** The longest answers of models have some hundred kilobytes. The turn has a time limit of its own. */
-const fetchLimited = limitFetch({ maxBytes: 16 * 1024 * 1024 }, fetchWithoutTimeout);
-
-let dispatcher: Undici.Agent | undefined;
-
-/** Node's `fetch` gives up after five minutes, but a turn's `timeoutSeconds` may be longer. */
-async function fetchWithoutTimeout(...[input, init]: Parameters<typeof fetch>): Promise<Response> {
-  const { Agent } = undici();
-  dispatcher ??= new Agent({ headersTimeout: 0, bodyTimeout: 0 });
-  const headers = new Headers(init?.headers);
-  for (const [name, value] of Object.entries(traceHeaders() ?? {})) headers.set(name, value);
-  // A followed redirect would take the key and the prompt elsewhere.
-  const options: RequestInit & { dispatcher: Undici.Agent } = { ...init, headers, dispatcher, redirect: "manual" };
-  return fetch(input, options);
 }

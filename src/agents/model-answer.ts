@@ -1,6 +1,8 @@
+import type { IncomingHttpHeaders } from "node:http";
 import { AnswerTooLong } from "../core/shared/net/limited-fetch.ts";
 import { isObject, parseJson, toObject, toObjects, toText } from "../core/shared/json.ts";
 import { type AnswerFormat, LISTS, toSpecified } from "./answer-format.ts";
+import { sendToModel } from "./send-to-model.ts";
 
 export const WEB_PAGE = "a web page";
 
@@ -15,40 +17,73 @@ export class FailedAnswer extends Error {
   /** The error in the form that is sent with its status. */
   readonly responseBody: string;
 
-  constructor({ what, status, code, message = "" }: Failure, headers = new Headers()) {
+  constructor({ what, status, code, message = "" }: Failure, headers: IncomingHttpHeaders) {
     super(message);
     this.what = what;
     this.statusCode = status;
-    this.responseHeaders = Object.fromEntries(headers);
+    this.responseHeaders = pickRetryHeaders(headers);
     this.responseBody = JSON.stringify({ error: { code, message } });
   }
 }
 
+/** The longest answers of models have some hundred kilobytes. */
+const MAX_BYTES = 16 * 1024 * 1024;
+
 /**
  * A `fetch` to a model whose answers are as their format specifies. Endpoints that are compatible with it send failures with
- * status 200, and other types than the specified ones: it rejects with a `FailedAnswer`, and converts the types.
+ * status 200, and other types than the specified ones: it rejects with a `FailedAnswer`, and converts the types. The turn has a
+ * time limit of its own.
  */
-export function readAnswers(format: AnswerFormat, send: typeof fetch): typeof fetch {
-  return async (input, init) => {
-    let response: Response | undefined;
-    let text: string;
+export function readAnswers(format: AnswerFormat): typeof fetch {
+  return async (input, { headers: given, body: written, signal } = {}) => {
+    const answered = await sendToModel(input instanceof Request ? input.url : input.toString(), {
+      method: "POST",
+      headers: Object.fromEntries(new Headers(given)),
+      body: typeof written === "string" ? written : undefined,
+      signal: signal ?? undefined,
+    });
+    const { status, headers } = answered;
+    const isOk = status >= 200 && status < 300;
+    let text = "";
     try {
-      response = await send(input, init);
-      if (!response.ok) return response;
-      text = await response.text();
+      text = await readWhole(answered.body);
     } catch (error) {
-      if (error instanceof AnswerTooLong)
-        throw new FailedAnswer({ ...toBadAnswer("too much"), message: error.message });
-      if (response === undefined || init?.signal?.aborted) throw error;
-      throw new FailedAnswer(toBadAnswer("an answer that broke off"), response.headers);
+      if (signal?.aborted) throw error;
+      // The status of a refusal says more.
+      if (isOk) throw new FailedAnswer(describeUnread(error), headers);
     }
+    if (!isOk) return new Response(text || null, { status, headers: pickRetryHeaders(headers) });
     // Some servers end the answer as if it were a stream.
     const body = parseJson(text.replace(/\s*data: \[DONE\]\s*$/, ""));
     const failure = isObject(body) ? findFailure(body, format) : toBadAnswer(describeText(text));
-    if (failure) throw new FailedAnswer(failure, response.headers);
-    const { status, headers } = response;
-    return new Response(JSON.stringify(toSpecified(toObject(body), format)), { status, headers });
+    if (failure) throw new FailedAnswer(failure, headers);
+    return Response.json(toSpecified(toObject(body), format));
   };
+}
+
+async function readWhole(body: AsyncIterable<Uint8Array>): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  // Leaving the loop ends the connection.
+  for await (const chunk of body) {
+    bytes += chunk.byteLength;
+    if (bytes > MAX_BYTES) throw new AnswerTooLong(MAX_BYTES);
+    chunks.push(chunk);
+  }
+  return new TextDecoder().decode(Buffer.concat(chunks));
+}
+
+/** Headers of a failure that are read. */
+const RETRY_HEADERS = ["retry-after", "retry-after-ms"];
+
+function pickRetryHeaders(headers: IncomingHttpHeaders): Record<string, string> {
+  const sent = RETRY_HEADERS.filter((name) => headers[name] !== undefined);
+  return Object.fromEntries(sent.map((name) => [name, String(headers[name])]));
+}
+
+function describeUnread(error: unknown): Failure {
+  if (error instanceof AnswerTooLong) return { ...toBadAnswer("too much"), message: error.message };
+  return toBadAnswer("an answer that broke off");
 }
 
 interface Failure extends Pick<FailedAnswer, "what"> {

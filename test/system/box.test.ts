@@ -5,6 +5,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { homedir, tmpdir } from "node:os";
 import path from "node:path";
+import { Readable } from "node:stream";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createCommand } from "../../src/agents/command.ts";
 import { createAcp } from "../../src/agents/acp.ts";
@@ -126,7 +127,8 @@ describe.each(["acp", "command"] as const)("%s", (kind) => {
       hide: (text) => text,
       async send(target, { body }) {
         asked.push(`${target} ${body}`);
-        return Response.json({ usage: { prompt_tokens: 3, completion_tokens: 2 }, choices: [] });
+        const answer = JSON.stringify({ usage: { prompt_tokens: 3, completion_tokens: 2 }, choices: [] });
+        return { status: 200, headers: {}, body: Readable.from([Buffer.from(answer)]) };
       },
     };
     const options = { sandbox: { model: "openai/tiny" }, env: { OWN: "1" } };

@@ -1,11 +1,10 @@
 import { closeSync, openSync } from "node:fs";
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import path from "node:path";
-import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { messageOf } from "../../core/errors.ts";
-import type { ModelApi, ModelFormat, OwnCalls, TokenUsage } from "../../core/ports/agent.ts";
+import type { ModelApi, ModelApiAnswer, ModelFormat, OwnCalls, TokenUsage } from "../../core/ports/agent.ts";
 import { isObject, parseJson } from "../../core/shared/json.ts";
 import { answerMessage } from "./call-server.ts";
 import { openHosts, type HostsOptions } from "./hosts.ts";
@@ -121,15 +120,13 @@ export async function startRelay(folder: string, { model, calls, hosts }: RelayO
     try {
       const answered = await api.send(route.path, {
         method,
-        headers: pickHeaders((name) => request.headers[name], REQUEST_HEADERS),
+        headers: pickHeaders(request.headers, REQUEST_HEADERS),
         body,
         signal: AbortSignal.any([toGone(response), ended.signal]),
       });
-      if (!answered.ok) return await passRefusal(answered, response);
-      response.writeHead(
-        answered.status,
-        pickHeaders((name) => answered.headers.get(name), RESPONSE_HEADERS),
-      );
+      const { status, headers } = answered;
+      if (status < 200 || status > 299) return await passRefusal(answered, response);
+      response.writeHead(status, pickHeaders(headers, RESPONSE_HEADERS));
       await passAnswer(answered, response, reader);
     } finally {
       if (reader) open.delete(reader);
@@ -155,11 +152,15 @@ export async function startRelay(folder: string, { model, calls, hosts }: RelayO
     response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(answered));
   }
 
-  async function passAnswer(answered: Response, response: ServerResponse, reader?: UsageReader): Promise<void> {
-    const isStream = answered.headers.get("content-type")?.includes("event-stream") === true;
+  async function passAnswer(
+    { headers, body }: ModelApiAnswer,
+    response: ServerResponse,
+    reader?: UsageReader,
+  ): Promise<void> {
+    const isStream = headers["content-type"]?.includes("event-stream") === true;
     try {
       await pipeline(
-        Readable.from(answered.body ?? []),
+        body,
         async function* (chunks: AsyncIterable<Uint8Array>) {
           for await (const chunk of chunks) {
             reader?.read(chunk, isStream);
@@ -177,15 +178,13 @@ export async function startRelay(folder: string, { model, calls, hosts }: RelayO
   }
 
   /** A provider quotes the key that it refuses. */
-  async function passRefusal(answered: Response, response: ServerResponse): Promise<void> {
-    const { status } = answered;
+  async function passRefusal({ status, headers, body }: ModelApiAnswer, response: ServerResponse): Promise<void> {
     const name = model?.api.name ?? "";
-    const text = await readStart(answered, MAX_ERROR_BYTES);
+    const text = await readStart(body, MAX_ERROR_BYTES);
     if (status < 400) return refuse(response, 502, `${name} answered ${status}: redirects are not followed.`);
     if (status === 401 || status === 403)
       return refuse(response, status, `${name} has refused the key of the service.`);
-    const kept = pickHeaders((header) => answered.headers.get(header), RESPONSE_HEADERS);
-    response.writeHead(status, kept).end(model?.api.hide(text));
+    response.writeHead(status, pickHeaders(headers, RESPONSE_HEADERS)).end(model?.api.hide(text));
   }
 }
 
@@ -214,22 +213,15 @@ async function readBody(request: IncomingMessage, maxBytes = MAX_BODY_BYTES): Pr
   return written;
 }
 
-function pickHeaders(
-  read: (name: string) => string | string[] | null | undefined,
-  names: readonly string[],
-): Record<string, string> {
-  return Object.fromEntries(
-    names.flatMap((name) => {
-      const value = read(name);
-      return value ? [[name, String(value)]] : [];
-    }),
-  );
+function pickHeaders(headers: IncomingHttpHeaders, names: readonly string[]): Record<string, string> {
+  const sent = names.filter((name) => headers[name]);
+  return Object.fromEntries(sent.map((name) => [name, String(headers[name])]));
 }
 
-async function readStart(answered: Response, maxBytes: number): Promise<string> {
+async function readStart(body: AsyncIterable<Uint8Array>, maxBytes: number): Promise<string> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
-  for await (const chunk of answered.body ?? []) {
+  for await (const chunk of body) {
     chunks.push(chunk);
     bytes += chunk.byteLength;
     if (bytes > maxBytes) break;

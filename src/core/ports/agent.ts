@@ -1,3 +1,6 @@
+import type { IncomingHttpHeaders } from "node:http";
+import type { Readable } from "node:stream";
+
 /** One earlier turn of a session, oldest first. */
 export interface HistoryEntry {
   role: "user" | "assistant";
@@ -243,17 +246,23 @@ export interface ModelApi {
   /** The protocols that it may speak. */
   formats: readonly ModelFormat[];
   /** Sends a request with the credential of the provider. `path`: relative to its address, such as `chat/completions`. */
-  send(path: string, request: ModelApiRequest): Promise<Response>;
+  send(path: string, request: ModelApiRequest): Promise<ModelApiAnswer>;
   /** The text without the credential. */
   hide(text: string): string;
 }
 
-interface ModelApiRequest {
+export interface ModelApiRequest {
   method: string;
   headers: Record<string, string>;
   /** JSON. */
   body?: string;
-  signal: AbortSignal;
+  signal?: AbortSignal;
+}
+
+export interface ModelApiAnswer {
+  status: number;
+  headers: IncomingHttpHeaders;
+  body: Readable;
 }
 
 /** Runs agent turns. */
