@@ -267,6 +267,18 @@ describe("parameters", () => {
     expect(await errors({ presets: [useCi(parameters)] })).toEqual([sentence]);
   });
 
+  test.each([
+    ["github", { senders: ["eve"] }, /senders: .* unknown; write from now, .*"!@/],
+    ["teams", { unmentioned: false }, /unmentioned: .* unknown; write mention now, true/],
+    ["slack", { channels: ["C1"] }, /channels: .* unknown; write place now, .*"!C/],
+    ["telegram", { chats: ["7"] }, /chats: .* unknown; write place now, .*"!-100/],
+    // Machines have no authors.
+    ["grafana", { senders: ["eve"] }, /senders: .* unknown; known here: /],
+  ])("a key of `ignore` that %s had before, %j, says what to write instead", async (use, ignore, sentence) => {
+    const found = await errors({ presets: [{ use, with: { secret: "s".repeat(32), ignore } }] });
+    expect(found.filter((error) => error.includes(".with.ignore"))).toEqual([expect.stringMatching(sentence)]);
+  });
+
   test("a problem of the mapping that a value came to is the value's", async () => {
     expect(await errors({ presets: [useCi({ channel: "slakc" })] })).toEqual([
       'hooks.presets[0].with.channel: There is no channel "slakc"; did you mean "slack"?',

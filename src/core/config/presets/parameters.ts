@@ -278,7 +278,10 @@ export function resolveParameters(
       setAt(use.with, segments, typed);
     },
   });
-  const findings = problems.map((problem) => error(toKey(problem.segments), toConfigProblem(problem).message));
+  const beside = problems.some(({ unknown }) => unknown) ? Object.keys(toOwnSchema(preset).properties) : [];
+  const findings = problems.map((problem) =>
+    error(toKey(problem.segments), toConfigProblem({ ...problem, beside }).message),
+  );
   return { parameters: { values, keyOf }, findings };
 }
 

@@ -36,6 +36,10 @@ describe("problems", () => {
       'hooks.presets[0].wiht: The key "wiht" is unknown; did you mean "with"?',
     ],
     [
+      { hooks: { mappings: [{ transform: { module: "x.ts", sessionKeys: "trusted" } }] } },
+      'hooks.mappings[0].transform.sessionKeys: The key "sessionKeys" is unknown; write sessionPrefix now, beside transform: the session keys that the transform returns are yours then.',
+    ],
+    [
       { store: { entirelyElse: 1 } },
       'store.entirelyElse: The key "entirelyElse" is unknown; known here: path, url, leaseUrl, password, maxConnections, commitTimeout, upgrade, retention.',
     ],

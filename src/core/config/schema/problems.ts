@@ -26,14 +26,39 @@ export interface SchemaProblem {
   types?: string[];
 }
 
-/** A schema's problem as the operator sees it. */
-export function toConfigProblem({ path, rule, unknown }: SchemaProblem): ConfigProblem {
+/** A schema's problem as the operator sees it. `beside`: the keys that a preset takes in `with`, if it is about one of them. */
+export function toConfigProblem({
+  path,
+  segments,
+  rule,
+  unknown,
+  beside,
+}: SchemaProblem & { beside?: readonly string[] }): ConfigProblem {
   if (unknown) {
-    return { key: path, message: `The key "${unknown.name}" is unknown${didYouMean(unknown.name, unknown.known)}` };
+    const instead = findInstead(segments, beside) ?? didYouMean(unknown.name, unknown.known);
+    return { key: path, message: `The key "${unknown.name}" is unknown${instead}` };
   }
   return path === ""
     ? { message: withPeriod(`The configuration ${rule}`) }
     : { key: path, message: withPeriod(`This value ${rule}`) };
+}
+
+/** Keys that earlier versions had, by the end of their place: the key that does their work now, and how it is written. */
+const FORMER: Readonly<Record<string, { now: string; how: string }>> = {
+  "transform.sessionKeys": {
+    now: "sessionPrefix",
+    how: "beside transform: the session keys that the transform returns are yours then.",
+  },
+  "ignore.senders": { now: "from", how: 'with ! in front of each person: from: ["!@renovate[bot]"].' },
+  "ignore.unmentioned": { now: "mention", how: "true: only messages that mention the agent count." },
+  "ignore.channels": { now: "place", how: 'with ! in front of each id: place: ["!C0123456789"].' },
+  "ignore.chats": { now: "place", how: 'with ! in front of each id: place: ["!-1001234567890"].' },
+};
+
+function findInstead(segments: readonly Segment[], beside?: readonly string[]): string | undefined {
+  const place = segments.slice(-2).join(".");
+  const former = Object.hasOwn(FORMER, place) ? FORMER[place] : undefined;
+  return former && beside?.includes(former.now) !== false ? `; write ${former.now} now, ${former.how}` : undefined;
 }
 
 /** A failed keyword as a sentence about the value at its place. */
