@@ -112,7 +112,7 @@ test("has an item for each cause, in their order, which goes when it is over", a
       expect.stringContaining("status"),
       2,
     ],
-    ["waiting", "paused:plain", "plain is paused", "1 turn waits", 1],
+    ["waiting", "paused:plain", "plain is paused", "1 turn waits · Waits", 1],
     ["unknown", "unknown:metrics", "metrics has no mapping", "2 requests from 127.0.0.1", 2],
     ["left", "left:members", "members", expect.stringContaining("is not in from: ann"), 1],
   ]);
@@ -149,4 +149,17 @@ test("has an item for each cause, in their order, which goes when it is over", a
   }, "their end");
   expect(await service.api(`/api/inbox/${asked.id}`)).toMatchObject({ ended: { word: "approved", by: "operator" } });
   await expect(service.api("/api/inbox/paused:plain")).rejects.toThrow("404");
+
+  // Failures that were treated keep their item.
+  expect(await service.api(`/api/inbox/${message.id}`)).toMatchObject({
+    title: "1 message of plain",
+    actions: [],
+    ended: { word: "canceled", by: "operator" },
+  });
+  const requests = await findItem(/^failed:/);
+  expect(requests).not.toHaveProperty("ended");
+  service.write("transforms/broken.ts", "export default () => ({ message: 'fine' })");
+  await service.hookline.reload();
+  await act(requests, "replay");
+  expect(await service.api(`/api/inbox/${requests.id}`)).toMatchObject({ ended: { word: "replayed" } });
 });

@@ -4,6 +4,9 @@ import { type FindParser, isJson } from "../../core/ingress/parse-body.ts";
 import type { EventRecord, Journal } from "../../core/journal/journal.ts";
 import { HookError } from "../../core/errors.ts";
 import { readOwn, toObject, toText } from "../../core/shared/json.ts";
+import type { HttpResponse } from "../../core/types.ts";
+import { keepEnded } from "../inbox/ended-items.ts";
+import { readFailedItems } from "../inbox/read-inbox.ts";
 import { findEvents, listSince, type StoredEventFilter } from "../stored-events.ts";
 import { toEventTimeline, toEventView } from "../views.ts";
 import {
@@ -29,7 +32,8 @@ const DEFAULT_SINCE_MS = 72 * HOUR_MS;
 type EventPath = `/api/events${string}`;
 
 /** Received events, and running them again. */
-export function createEventRoutes({ journal, findParser, replay, catchUp }: RouteServices): RoutesOf<EventPath> {
+export function createEventRoutes(services: RouteServices): RoutesOf<EventPath> {
+  const { journal, findParser, replay, catchUp } = services;
   return {
     "GET /api/events": answering({
       about:
@@ -133,7 +137,10 @@ export function createEventRoutes({ journal, findParser, replay, catchUp }: Rout
       async respond({ params: { id = "" }, exchange, readJson }) {
         const body = isJson(exchange.headers["content-type"] ?? "") ? await readJson() : undefined;
         const event = requireFound(await journal.getEvent(id), "event");
-        return replay(withPayload(event, body), { deliver: readOwn(body, "deliver") !== false });
+        const again = (): Promise<HttpResponse> =>
+          replay(withPayload(event, body), { deliver: readOwn(body, "deliver") !== false });
+        if (event.failureGroup === undefined) return again();
+        return keepEnded("replayed", { journal, readFailed: () => readFailedItems(services) }, again);
       },
     }),
   };

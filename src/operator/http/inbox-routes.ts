@@ -13,7 +13,7 @@ export function createInboxRoutes(services: RouteServices): RoutesOf<InboxPath> 
       answer: async () => ({ items: await readInbox(services) }),
     }),
     "GET /api/inbox/:id*": answering({
-      about: "One item: an open one, or a question that has ended.",
+      about: "One item: an open one, or a question or failures that have ended.",
       answer: async ({ params: { id = "" } }) => requireFound(await readInboxItem(id, services), "item"),
     }),
     "POST /api/models/:id/try": answering({

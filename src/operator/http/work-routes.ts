@@ -1,9 +1,12 @@
 import type { Journal, Run } from "../../core/journal/journal.ts";
+import { readOwn } from "../../core/shared/json.ts";
 import { startOfDay } from "../../core/shared/time.ts";
 import { MESSAGE_WORDS, ofMessages, ofTurns, TURN_WORDS } from "../../core/shared/words.ts";
 import { MAIN_SESSION } from "../../core/types.ts";
 import { BULK_SCHEMA, createBulk } from "../bulk/bulk.ts";
 import { groupDeadLetters, MAX_LETTERS } from "../dead-letter-groups.ts";
+import { type FailureEnd, keepEnded } from "../inbox/ended-items.ts";
+import { readFailedItems } from "../inbox/read-inbox.ts";
 import { toView } from "../iso-times.ts";
 import { readSubjects } from "../stored-events.ts";
 import { toSessionTimeline } from "../views.ts";
@@ -34,6 +37,8 @@ const FAILED = { from: time("Only what failed then or later."), to: time("Only w
 export function createWorkRoutes(services: RouteServices): RoutesOf<WorkPath> {
   const { journal, cancel, config } = services;
   const bulk = createBulk(services);
+  const ending = <Result>(end: FailureEnd, work: () => Promise<Result>): Promise<Result> =>
+    keepEnded(end, { journal, readFailed: () => readFailedItems(services) }, work);
   return {
     "GET /api/sessions": answering({
       about: "Sessions, the one with the newest entry first.",
@@ -162,19 +167,24 @@ export function createWorkRoutes(services: RouteServices): RoutesOf<WorkPath> {
       },
     }),
     "POST /api/dead-letters/:id/retry": changing("dead letter", "Gives a dead letter all its attempts again.", (id) =>
-      journal.retryDeadLetter(id, Date.now()),
+      ending("retried", () => journal.retryDeadLetter(id, Date.now())),
     ),
     "DELETE /api/dead-letters/:id": changing(
       "dead letter",
       "Marks a dead letter, or a failed request, as canceled.",
-      (id) => journal.dropDeadLetter(id),
+      (id) => ending("canceled", () => journal.dropDeadLetter(id)),
     ),
     "POST /api/bulk": answering({
       about:
         "Counts what an action would change, the newest 1,000, or with the count's `token` changes exactly those, and answers when it is done.",
       body: BULK_SCHEMA,
       example: { action: "retry", filter: { kind: "run" } },
-      answer: async ({ readJson }) => bulk.run(await readJson()),
+      async answer({ readJson }) {
+        const body = await readJson();
+        const end = ENDS.get(readOwn(body, "action"));
+        const isPreview = readOwn(body, "token") === undefined;
+        return end === undefined || isPreview ? bulk.run(body) : ending(end, () => bulk.run(body));
+      },
     }),
     "GET /api/bulk/:id": answering({
       about: "How far the action with this token has come.",
@@ -182,6 +192,13 @@ export function createWorkRoutes(services: RouteServices): RoutesOf<WorkPath> {
     }),
   };
 }
+
+/** What becomes of failures by the actions of `POST /api/bulk`. */
+const ENDS: ReadonlyMap<unknown, FailureEnd> = new Map([
+  ["retry", "retried"],
+  ["replay", "replayed"],
+  ["drop", "canceled"],
+]);
 
 const MAX_QUESTIONS = 1000;
 

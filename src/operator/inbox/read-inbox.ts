@@ -2,7 +2,7 @@ import { stat } from "node:fs/promises";
 import path from "node:path";
 import { readQuestion, toPlace } from "../../core/approvals/question/read-question.ts";
 import type { ResolvedConfig } from "../../core/config/resolved-config.ts";
-import type { Approval, DeadLetter, EventSummary, Journal } from "../../core/journal/journal.ts";
+import type { Approval, DeadLetter, EventSummary, Journal, Pause, Run } from "../../core/journal/journal.ts";
 import { DAY_MS } from "../../core/shared/time.ts";
 import { MAX_REJECTIONS, type RejectionLog } from "../rejections.ts";
 import type { StatusView } from "../status.ts";
@@ -10,10 +10,11 @@ import { readSubjects } from "../stored-events.ts";
 import { toSubscriptionRow } from "../subscription-rows.ts";
 import { toDecideItem } from "./decide-items.ts";
 import { toDownItems } from "./down-items.ts";
+import { readEnded } from "./ended-items.ts";
 import { HEALTH } from "./health-items.ts";
 import { type InboxItem, toOrder } from "./item.ts";
 import { toLeftItems, toUnknownItems } from "./sender-items.ts";
-import { toFailedItems, toWaitingItems } from "./work-items.ts";
+import { findPaused, toFailedItems, toWaitingItems } from "./work-items.ts";
 
 export interface InboxSources {
   journal: Journal;
@@ -30,13 +31,12 @@ const MAX_QUESTIONS = 200;
 export async function readInbox(sources: InboxSources, now = Date.now()): Promise<InboxItem[]> {
   const { journal, rejections, config, status } = sources;
   const limit = MAX_ROWS;
-  const [open, ready, held, letters, failed, skipped, pauses, state, subscriptions, refused, health, current] =
+  const [open, ready, held, failedItems, skipped, pauses, state, subscriptions, refused, health, current] =
     await Promise.all([
       journal.listApprovals({ state: "open", limit: MAX_QUESTIONS }),
       journal.listRuns({ state: "ready", limit }),
       journal.listRuns({ state: "held", limit }),
-      journal.listDeadLetters({ limit }),
-      journal.listFailedRequests({ limit }),
+      readFailedItems(sources, now),
       journal.listEvents({ status: "skipped", from: now - DAY_MS, limit }),
       journal.listPauses(),
       journal.publications.state(),
@@ -66,19 +66,37 @@ export async function readInbox(sources: InboxSources, now = Date.now()): Promis
       },
       now,
     ),
-    ...toFailedItems(
-      {
-        letters,
-        failed,
-        subjects: await readSubjects(journal, newestOfGroups(letters)),
-        savedAt: await readSaves(config().hooks.mappings, failed),
-      },
-      now,
-    ),
-    ...toWaitingItems({ pauses, ready, held }),
+    ...failedItems,
+    ...toWaitingItems({ pauses, ready, held, subjects: await readSubjects(journal, listOldest(pauses, ready)) }),
     ...toUnknownItems(refused, now),
     ...toLeftItems(skipped),
   ]);
+}
+
+/** What has failed, by its cause. */
+export async function readFailedItems(
+  {
+    journal,
+    config,
+  }: Pick<InboxSources, "config"> & { journal: Pick<Journal, "listDeadLetters" | "listFailedRequests" | "listEvents"> },
+  now = Date.now(),
+): Promise<InboxItem[]> {
+  const [letters, failed] = await Promise.all([
+    journal.listDeadLetters({ limit: MAX_ROWS }),
+    journal.listFailedRequests({ limit: MAX_ROWS }),
+  ]);
+  const rows = {
+    letters,
+    failed,
+    subjects: await readSubjects(journal, newestOfGroups(letters)),
+    savedAt: await readSaves(config().hooks.mappings, failed),
+  };
+  return toFailedItems(rows, now);
+}
+
+/** The oldest turn of each paused mapping. */
+function listOldest(pauses: readonly Pause[], ready: readonly Run[]): Run[] {
+  return pauses.flatMap(({ mapping }) => findPaused(mapping, ready).at(-1) ?? []);
 }
 
 /** The newest three of each group. */
@@ -107,11 +125,11 @@ async function readSaves(
   return new Map(await Promise.all(times));
 }
 
-/** An item by its id: one that is open, or a question that has ended. */
+/** An item by its id: one that is open, or a question or failures that have ended. */
 export async function readInboxItem(id: string, sources: InboxSources): Promise<InboxItem | undefined> {
   const approval = await sources.journal.getApproval(id);
   if (approval) return readDecideItem(approval, sources);
-  return (await readInbox(sources)).find((item) => item.id === id);
+  return (await readInbox(sources)).find((item) => item.id === id) ?? readEnded(id, sources.journal);
 }
 
 async function readDecideItem(approval: Approval, { journal, config }: InboxSources): Promise<InboxItem> {

@@ -140,19 +140,28 @@ const MAX_SUBJECTS = 3;
 
 export interface WaitingRows {
   pauses: readonly Pause[];
+  /** Newest first, as `held`. */
   ready: readonly Run[];
   held: readonly Run[];
+  /** The subjects of the events of the oldest turns, by the ids of the events. */
+  subjects: ReadonlyMap<string | undefined, string>;
+}
+
+/** The turns that wait since their mapping is paused. */
+export function findPaused(mapping: string, ready: readonly Run[]): Run[] {
+  return ready.filter(({ waitsFor }) => waitsFor?.kind === "paused" && waitsFor.mapping === mapping);
 }
 
 /** Mappings that are paused, and turns that a budget or the guard against loops holds. */
-export function toWaitingItems({ pauses, ready, held }: WaitingRows): InboxItem[] {
+export function toWaitingItems({ pauses, ready, held, subjects }: WaitingRows): InboxItem[] {
   const paused = pauses.map(({ mapping, since }): InboxItem => {
-    const waiting = ready.filter(({ waitsFor }) => waitsFor?.kind === "paused" && waitsFor.mapping === mapping);
+    const waiting = findPaused(mapping, ready);
+    const oldest = subjects.get(waiting.at(-1)?.eventId);
     return {
       id: `paused:${mapping}`,
       part: "waiting",
       title: `${toVisible(mapping)} is paused`,
-      subject: describeWaiting(waiting),
+      subject: [describeWaiting(waiting), ...(oldest === undefined ? [] : [toVisible(oldest)])].join(" · "),
       since: toIso(since),
       count: waiting.length,
       blocks: toLinks({
