@@ -5,7 +5,7 @@ import { takePress } from "./approvals/press.ts";
 import { HookError, messageOf } from "./errors.ts";
 import type { FindParser } from "./ingress/parse-body.ts";
 import { receiptToResponse } from "./ingress/exchange.ts";
-import { dropPayload, parseLate, toReplayRequest } from "./ingress/hook-request.ts";
+import { dropPayload, parseLate, toReplayRequest, withoutBody } from "./ingress/hook-request.ts";
 import { fingerprintOf, idempotencyScope, toEvent, toRefusedEvent, toSignatureKey } from "./journal/new-event.ts";
 import type { AcceptResult, EventRecord, Journal, NewEvent } from "./journal/journal.ts";
 import { isStateRefusal, toStateError } from "./journal/state-refusal.ts";
@@ -140,8 +140,7 @@ export function createReceiver(parts: ReceiverParts): Receiver {
     const { press, mapping, reason, approvalId, channel, text } = taken;
     if (approvalId !== undefined) log.info("a question was answered", { eventId: request.id, approvalId });
     const resolution: Resolution = { mapping, reason, actions: [], warnings: [], log: [] };
-    const stored = { ...request, rawBody: Buffer.alloc(0), payload: undefined, readExact: undefined };
-    const { receipt } = toAccepted(await commit(stored, resolution, { runtime, startedAt }), resolution);
+    const { receipt } = toAccepted(await commit(withoutBody(request), resolution, { runtime, startedAt }), resolution);
     if (text !== undefined) await tell(press, text, runtime.channels.get(channel));
     // Without the mapping, whose own answers are not for presses.
     return { receipt, response: { headers: {}, ...press.answer(text) } };

@@ -306,12 +306,9 @@ export function isPresetCall(call: string): boolean {
   return call.startsWith(PRESET_SET);
 }
 
-/** The services whose repositories can be workspaces. */
-export const FORGES = ["github", "gitlab", "gitea"] as const;
-
-/** The call that publishes a change: `github.change`. */
-export function isChangeCall(call: string): boolean {
-  return FORGES.some((forge) => call === `${forge}.change`);
+/** The call that publishes a change: `github.change`. `forges`: the channels with repositories. */
+export function isChangeCall(call: string, forges: readonly string[]): boolean {
+  return forges.some((forge) => call === `${forge}.change`);
 }
 
 /** A call of a tool set that a turn may make. */

@@ -4,13 +4,13 @@
  */
 import { createSqliteJournal } from "../../src/stores/sqlite/sqlite.ts";
 import { silentTelemetry } from "../../src/core/telemetry/telemetry.ts";
-import { acceptEvents, carryOut } from "./work.ts";
+import { acceptEvents, executeAll } from "./work.ts";
 
 /** CPU microseconds, except the last: waiting for the disk is the same for both journals, and is not work. */
 export interface Costs {
   open: number;
   accept: number;
-  "claim and carry out": number;
+  "claim and execute": number;
   "list events": number;
   "list events of a hook": number;
   "list failed events": number;
@@ -42,7 +42,7 @@ const limit = 50;
 const costs: Costs = {
   open,
   accept: accept / count,
-  "claim and carry out": await time(CLAIMS, () => carryOut(journal, 4)),
+  "claim and execute": await time(CLAIMS, () => executeAll(journal, 4)),
   "list events": await time(READS, () => journal.listEvents({ limit })),
   "list events of a hook": await time(READS, () => journal.listEvents({ limit, hook: "github" })),
   "list failed events": await time(READS, () => journal.listEvents({ limit, status: "failed" })),

@@ -10,7 +10,7 @@ import { promisify } from "node:util";
 import { createSqliteJournal } from "../../src/stores/sqlite/sqlite.ts";
 import { silentTelemetry } from "../../src/core/telemetry/telemetry.ts";
 import type { Costs } from "./backlog-probe.ts";
-import { acceptEvents, carryOut } from "./work.ts";
+import { acceptEvents, executeAll } from "./work.ts";
 
 const EVENTS = Number(process.argv[2] ?? 1_000_000);
 const ROUNDS = 5;
@@ -34,7 +34,7 @@ try {
 async function fill(folder: string): Promise<void> {
   const journal = await createSqliteJournal({ folder, telemetry: silentTelemetry });
   await acceptEvents(journal, { from: 0, count: EVENTS, inFlight: 256 });
-  while ((await carryOut(journal, 256)) > 0);
+  while ((await executeAll(journal, 256)) > 0);
   await acceptEvents(journal, { from: EVENTS, count: EVENTS, inFlight: 256 });
   await journal.close();
 }

@@ -17,7 +17,7 @@ import { silentTelemetry } from "../../src/core/telemetry/telemetry.ts";
 import { type PostgresServer, startPostgres } from "../support/postgres-server.ts";
 import { toEvent } from "./event.ts";
 import { usageOf } from "./server.ts";
-import { acceptEvents as acceptAll, carryOut } from "./work.ts";
+import { acceptEvents as acceptAll, executeAll } from "./work.ts";
 
 const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 3);
 /** How many events a measurement has, shared by the nodes. */
@@ -222,7 +222,7 @@ async function openNode(store: Store, place: string): Promise<Node> {
 function toNode(journal: Journal): Node {
   return {
     accept: (from, count) => acceptAll(journal, { from, count, inFlight: CALLERS }),
-    drain: (what) => inTwo(() => carryOut(journal, BATCH, { delivers: false, hasEntries: what === "turns" })),
+    drain: (what) => inTwo(() => executeAll(journal, BATCH, { delivers: false, hasEntries: what === "turns" })),
     close: () => journal.close(),
   };
 }

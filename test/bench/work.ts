@@ -19,7 +19,7 @@ export async function acceptEvents(
  * Claims up to this many runs and executes them, like the dispatcher, and then the deliveries. Returns the number of runs.
  * `delivers: false`: without deliveries. `hasEntries: false`: without entries.
  */
-export async function carryOut(
+export async function executeAll(
   journal: Journal,
   limit: number,
   { delivers = true, hasEntries = true } = {},

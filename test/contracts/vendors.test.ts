@@ -1,15 +1,39 @@
 /** Each built-in vendor passes the suite for vendors of plugins. */
 import { AssertionError } from "node:assert";
+import { tmpdir } from "node:os";
 import { expect, test } from "vitest";
 import { rejectionOf } from "../../src/contracts/harness.ts";
 import { testVendor } from "../../src/contracts/index.ts";
 import { DriverError } from "../../src/core/errors.ts";
 import { defineVendor } from "../../src/core/ports/vendor.ts";
 import { vendors } from "../../src/vendors/index.ts";
+import { silentLog } from "../../src/core/telemetry/log.ts";
 import { doubles } from "../support/vendors/doubles.ts";
 
 test.each(Object.entries(vendors))("%s", async (name, vendor) => {
   await expect(testVendor(vendor, doubles[name] ?? {})).resolves.toBeUndefined();
+});
+
+test("a channel says whether its accounts have repositories", async () => {
+  const folder = tmpdir();
+  const context = {
+    baseDir: folder,
+    tempDir: folder,
+    stateDir: folder,
+    log: silentLog,
+    compileTemplate: () => () => "",
+  };
+  const channels = Object.entries(vendors).flatMap(([vendor, one]) =>
+    Object.entries(one.channels ?? {}).map(([name, definition]) => ({ vendor, name, definition })),
+  );
+  const having = [];
+  for (const { vendor, name, definition } of channels) {
+    const block = doubles[vendor]?.channels?.[name]?.block("http://127.0.0.1:9/") ?? {};
+    const { openGit, findPull, openPull } = await definition.create(block, { ...context, name });
+    if (openGit && findPull && openPull) having.push(name);
+  }
+  expect(having).toEqual(["gitea", "github", "gitlab"]);
+  expect(channels.flatMap(({ name, definition }) => (definition.hasRepositories ? name : []))).toEqual(having);
 });
 
 const CHANNELS = { bird: { to: "nest", block: (url: string) => ({ url }) } };

@@ -78,6 +78,7 @@ export function openToolSets(
     leftOut,
     find: (fullName) => calls.get(fullName),
     findChange: (account) => changes.get(account),
+    isChange: (fullName) => [...changes.values()].some((change) => change.fullName === fullName),
     list: () => [...calls.values()],
     explainMissing(fullName) {
       const set = toolSetOf(fullName);

@@ -41,7 +41,7 @@ export function prepareModelRequest(
   keepOwnTools(forwarded, format);
   const { tools: _tools, functions: _functions, metadata: _metadata, ...rest } = forwarded;
   refuseAddresses(rest);
-  // OpenAI keeps responses unless it is told not to.
+  // By default OpenAI keeps responses.
   if (format === "responses") forwarded["store"] = false;
   if (format === "chat" && forwarded["stream"] === true) {
     forwarded["stream_options"] = { ...toObject(forwarded["stream_options"]), include_usage: true };

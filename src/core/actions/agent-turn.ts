@@ -149,7 +149,7 @@ export interface TurnContext {
   /** When the session with this history began. */
   sessionStart?(sessionKey: string): Promise<number | undefined>;
   /** The tool sets of the runtime in use: a call is looked up when it is executed. */
-  tools: Pick<ToolSets, "find" | "findChange" | "list" | "explainMissing">;
+  tools: Pick<ToolSets, "find" | "findChange" | "isChange" | "list" | "explainMissing">;
   /** Where files of an event are read. Absent: nowhere. */
   files?: Pick<FilesOptions, "channels" | "mailboxes" | "readEvent">;
   /** Names questions to a person. */

@@ -7,7 +7,7 @@ import { hashJson } from "../shared/hash.ts";
 import { isObject, toObject } from "../shared/json.ts";
 import { withPeriod, toolSetOf } from "../shared/text/text.ts";
 import type { OpenCall, ToolSets } from "../ports/open-tool-sets.ts";
-import { type Grant, isChangeCall } from "../types.ts";
+import type { Grant } from "../types.ts";
 import type { PastExchange } from "./ask-models.ts";
 
 interface GrantedCall {
@@ -38,14 +38,14 @@ const MAX_REFUSALS = 5;
 /** The calls that grants allow, as they are open now. A grant that cannot be used is left out, with a warning. */
 export function openGrants(
   grants: readonly Grant[],
-  tools: Pick<ToolSets, "list" | "explainMissing" | "findChange">,
+  tools: Pick<ToolSets, "list" | "explainMissing" | "findChange" | "isChange">,
   { workspace, ...run }: Pick<CallRules, "runId" | "origin" | "closeLinks"> & { workspace?: Workspace },
 ): { rules: CallRules; warnings: string[] } {
   const calls = new Map<string, GrantedCall>();
   const known = tools.list();
   const change = workspace && openChange(grants, tools.findChange(workspace.account));
   const missing = grants.filter(
-    (grant) => !isChangeCall(grant.call) && !known.some(({ fullName }) => compileCallPattern(grant.call)(fullName)),
+    (grant) => !tools.isChange(grant.call) && !known.some(({ fullName }) => compileCallPattern(grant.call)(fullName)),
   );
   const warnings = missing.map(
     ({ call }) => `The grant of ${call} was left out: ${withPeriod(tools.explainMissing(call))}`,

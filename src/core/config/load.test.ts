@@ -88,6 +88,7 @@ test("an empty configuration is all defaults, beside its file", async () => {
     channels: {},
     channelRules: new Map(),
     channelNames: Object.keys(builtInDrivers.channels),
+    forges: ["gitea", "github", "gitlab"],
     alerts: [],
     limits: { perRecipient: 20 },
     session: { maxTurns: 32, maxTokens: 25_000, idleAfterMs: 604_800_000 },

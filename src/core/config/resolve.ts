@@ -60,6 +60,7 @@ export function resolveConfig(
     agents: resolveAgents(valid.agents),
     ...splitChannels(valid.channels),
     channelNames: [...new Set([...Object.keys(drivers.channels), ...Object.keys(valid.channels)])],
+    forges: Object.keys(drivers.channels).filter((name) => drivers.channels[name]?.hasRepositories),
     alerts: valid.alerts.map(resolveAlert),
     limits: valid.limits,
     session: { ...session, idleAfterMs: parseDuration(idleAfter) },

@@ -234,6 +234,8 @@ export interface ResolvedConfig {
   channelRules: ReadonlyMap<string, ChannelRules>;
   /** Every channel that could be configured, and the accounts that are. */
   channelNames: string[];
+  /** The channels whose accounts have repositories. */
+  forges: string[];
   alerts: AlertRule[];
   /** The limits of a turn's history; `maxTokens` is estimated as characters / 4. */
   session: Omit<ValidConfig["session"], "idleAfter"> & { idleAfterMs: number };

@@ -230,6 +230,11 @@ function toJsonRequest({ hook, hooksPath, credential }: { hook: string; hooksPat
   };
 }
 
+/** The request as it is stored without its body. */
+export function withoutBody(request: HookRequest): HookRequest {
+  return { ...request, rawBody: NO_BODY, payload: undefined, readExact: undefined };
+}
+
 /** The request with another text in place of one, wherever it is; undefined if it is nowhere. */
 export function withOtherText(request: HookRequest, text: string, other: string): HookRequest | undefined {
   const { headers, query, payload } = request;

@@ -83,6 +83,8 @@ export interface Workspaces {
 
 /** A channel. */
 export interface ChannelDefinition<Options extends object = object> extends DriverDefinition<ChannelDriver, Options> {
+  /** Whether its accounts have repositories, for workspaces: its driver has `openGit`, `findPull` and `openPull`. Default: no. */
+  hasRepositories?: boolean;
   /** For the documentation, in a few words each. */
   about?: ChannelSummary;
 }

@@ -47,6 +47,8 @@ export interface ToolSets {
   find(fullName: string): OpenCall | undefined;
   /** The call that publishes the changes of a workspace at this account. The service alone makes it, never a model. */
   findChange(account: string): OpenCall | undefined;
+  /** Whether it is such a call, of any account. */
+  isChange(fullName: string): boolean;
   /** Every call, in the order of the configuration. */
   list(): OpenCall[];
   /** Calls that are accepted or written, and cannot be used, by their full names: why, which may hold words of a server. */

@@ -175,7 +175,7 @@ function listAnswered({ preset, mapping: { auth, source } }: MappingSource, { co
 }
 
 /** The granted calls: those that only read, that change something, and that need nobody. */
-function toCalls(grants: readonly Grant[] = [], { tools }: Loaded): Pick<Row, "reads" | "writes" | "alone"> {
+function toCalls(grants: readonly Grant[] = [], { tools, config }: Loaded): Pick<Row, "reads" | "writes" | "alone"> {
   const find = ({ fullName }: OpenCall): Grant | undefined =>
     grants.find(({ call }) => call === fullName) ?? grants.find(({ call }) => compileCallPattern(call)(fullName));
   const granted = tools.list().flatMap((call) => {
@@ -184,7 +184,7 @@ function toCalls(grants: readonly Grant[] = [], { tools }: Loaded): Pick<Row, "r
   });
   const names = (isOne: (mode: Grant["mode"]) => boolean): string[] =>
     granted.filter(({ mode }) => isOne(mode)).map(({ name }) => name);
-  const changes = grants.filter(({ call }) => isChangeCall(call));
+  const changes = grants.filter(({ call }) => isChangeCall(call, config.forges));
   return {
     reads: names((mode) => mode === "read"),
     writes: [...names((mode) => mode !== "read"), ...changes.map(({ call }) => call)],

@@ -27,7 +27,7 @@ function listWritten({ hooks, agents, file }: ResolvedConfig): WrittenGrants[] {
 
 /** Granted calls that do not exist, and arguments that their calls do not take. Rules report a set that does not exist. */
 export function findGrantProblems(config: ResolvedConfig, tools: ToolSets): ConfigProblem[] {
-  return listWritten(config).flatMap((written) => findProblems(written, tools));
+  return listWritten(config).flatMap((written) => findProblems(written, tools, config));
 }
 
 /** Calls that are granted or read as context, and cannot be used: the service starts without them. */
@@ -66,10 +66,14 @@ function listLeftOut(pattern: string, { leftOut }: ToolSets): [call: string, rea
   return [...leftOut].filter(([call]) => compileCallPattern(pattern)(call));
 }
 
-function findProblems({ grants = {}, key, file }: WrittenGrants, tools: ToolSets): ConfigProblem[] {
+function findProblems(
+  { grants = {}, key, file }: WrittenGrants,
+  tools: ToolSets,
+  { forges }: Pick<ResolvedConfig, "forges">,
+): ConfigProblem[] {
   return Object.entries(grants).flatMap(([name, written]) => {
     const at = appendSegment(key, name);
-    if (isChangeCall(name)) {
+    if (isChangeCall(name, forges)) {
       if (!tools.find(name)) return [];
       const message = `The tool set "${toolSetOf(name)}" has a call of this name, which stands for the changes of a workspace. Rename the set.`;
       return [{ file, key: at, message }];

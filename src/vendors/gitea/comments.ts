@@ -18,6 +18,7 @@ const schema = {
 type GiteaOptions = Pick<FromSchema<typeof schema>, "baseUrl" | "token"> & Partial<FromSchema<typeof schema>>;
 
 export const gitea: ChannelDefinition<GiteaOptions> = {
+  hasRepositories: true,
   schema,
   create: createGitea,
   about: {

@@ -43,6 +43,7 @@ const schema = {
 type GithubOptions = Partial<FromSchema<typeof schema>>;
 
 export const github: ChannelDefinition<GithubOptions> = {
+  hasRepositories: true,
   schema,
   check: ({ token, app }) =>
     (token === undefined) === (app === undefined) ? [{ message: "Set either token or app." }] : [],

@@ -23,6 +23,7 @@ const schema = {
 type GitlabOptions = Pick<FromSchema<typeof schema>, "token"> & Partial<FromSchema<typeof schema>>;
 
 export const gitlab: ChannelDefinition<GitlabOptions> = {
+  hasRepositories: true,
   schema,
   create: createGitlab,
   about: {

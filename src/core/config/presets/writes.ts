@@ -33,7 +33,8 @@ function toWriteName(call: string, { name, writes }: Preset): string | undefined
 /** `github.…` of the preset github, which it does not have. A tool set may have its name. */
 function isUnknown(call: string, preset: Preset, toolSets: readonly string[]): boolean {
   const isOwn = call.startsWith(`${preset.name}.`) && !toolSets.includes(preset.name);
-  return preset.writes !== undefined && isOwn && !isChangeCall(call) && toWriteName(call, preset) === undefined;
+  const isChange = preset.workspace !== undefined && isChangeCall(call, [preset.name]);
+  return preset.writes !== undefined && isOwn && !isChange && toWriteName(call, preset) === undefined;
 }
 
 /** Grants of the preset's own calls that cannot be used. */

@@ -16,19 +16,19 @@ function makesNoCalls(block: ResolvedConfig["agents"]["providers"][string] | und
 export function checkGrants(
   key: string,
   { grants, model }: Pick<MappingInput, "grants" | "model">,
-  { agents, hooks }: ResolvedConfig,
+  { agents, hooks, forges }: ResolvedConfig,
   { preset }: Pick<MappingSource, "preset"> = {},
 ): Finding[] {
   if (!grants || Object.keys(grants).length === 0) return [];
   const isOfPreset = (call: string): boolean =>
     hooks.writes.some((one) => one.preset === preset && call.startsWith(`${one.account}.`));
   const findings = Object.entries(grants).flatMap(([call, written]) =>
-    checkGrant(key, call, written, { ...agents, isOfPreset }),
+    checkGrant(key, call, written, { ...agents, forges, isOfPreset }),
   );
   const named = staticText(model ?? agents.model ?? "") ?? "";
   const id = agents.models?.find(({ alias }) => alias === named)?.id ?? named;
   const [provider = ""] = id.split("/", 1);
-  const isOfFiles = Object.keys(grants).every(isChangeCall);
+  const isOfFiles = Object.keys(grants).every((call) => isChangeCall(call, forges));
   if (isOfFiles || !makesNoCalls(agents.providers[provider])) return findings;
   return [
     ...findings,
@@ -40,14 +40,19 @@ function checkGrant(
   key: string,
   call: string,
   written: NonNullable<MappingInput["grants"]>[string],
-  { tools, approvals, isOfPreset }: ResolvedConfig["agents"] & { isOfPreset(call: string): boolean },
+  {
+    tools,
+    approvals,
+    forges,
+    isOfPreset,
+  }: ResolvedConfig["agents"] & Pick<ResolvedConfig, "forges"> & { isOfPreset(call: string): boolean },
 ): Finding[] {
   const at = appendSegment(key, call);
   const sets = Object.keys(tools);
   const set = toolSetOf(call);
   const { mode, arguments: args, free, retry } = typeof written === "string" ? { mode: written } : written;
   const isPattern = call.includes("*");
-  const isChange = isChangeCall(call);
+  const isChange = isChangeCall(call, forges);
   const both = free?.find((name) => args && Object.hasOwn(args, name));
   return listFound(
     isChange && mode === "read" && error(at, 'It changes the repository: grant "ask" or "allow".'),
@@ -97,7 +102,8 @@ function checkFixed(
     const at = appendSegment(key, call);
     const { mode, arguments: args = {} } = typeof written === "string" ? { mode: written } : written;
     return listFound(
-      isChangeCall(call) && error(at, "There is no workspace here, so there is nothing to publish. Remove it."),
+      isChangeCall(call, config.forges) &&
+        error(at, "There is no workspace here, so there is nothing to publish. Remove it."),
       JSON.stringify(args).includes("{{") &&
         error(`${at}.arguments`, "Arguments cannot be templates here. Write plain values."),
       only && mode !== only && error(at, 'A heartbeat can only be granted "read".'),

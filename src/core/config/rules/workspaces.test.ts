@@ -12,6 +12,7 @@ const config = {
   agents: { providers, model: "coder/default", models: [{ id: "loose/x", alias: "fast" }] },
   channels: { github: {}, "github:eu": {}, slack: {} },
   channelNames: ["github", "github:eu", "slack"],
+  forges: ["github", "gitlab", "gitea"],
 } as unknown as Parameters<typeof checkWorkspace>[1];
 
 /** The findings about one mapping, each as a line. */

@@ -2,7 +2,7 @@ import { listFound } from "../../shared/found.ts";
 import { appendSegment, toObject } from "../../shared/json.ts";
 import { channelKind } from "../../shared/channel-names.ts";
 import { toolSetOf } from "../../shared/text/text.ts";
-import { FORGES, isChangeCall } from "../../types.ts";
+import { isChangeCall } from "../../types.ts";
 import type { MappingInput } from "../schema/generated.ts";
 import type { MappingSource, ResolvedConfig } from "../resolved-config.ts";
 import { checkChannel, error, type Finding, staticText, warning } from "./finding.ts";
@@ -11,14 +11,15 @@ import { checkChannel, error, type Finding, staticText, warning } from "./findin
 export function checkWorkspace(source: MappingSource, config: ResolvedConfig): Finding[] {
   const { mapping, key } = source;
   const { workspace, grants = {} } = mapping;
-  const changes = Object.keys(grants).filter(isChangeCall);
+  const { forges } = config;
+  const changes = Object.keys(grants).filter((call) => isChangeCall(call, forges));
   if (!workspace) return changes.map((call) => warning(appendSegment(`${key}.grants`, call), WITHOUT));
   const at = `${key}.workspace`;
   const { repository, pushTo } = workspace === true ? {} : workspace;
   if (repository === undefined) return [error(at, UNNAMED)];
   const account = /^([a-z][\w-]*(?::[\w-]+)?):/.exec(repository)?.[1] ?? "";
   const kind = channelKind(account);
-  const isForge = FORGES.some((forge) => forge === kind);
+  const isForge = forges.includes(kind);
   const isChosen = repository.includes("{{");
   const whole = staticText(repository);
   return listFound(
@@ -29,7 +30,7 @@ export function checkWorkspace(source: MappingSource, config: ResolvedConfig): F
       ),
     account !== "" &&
       !isForge &&
-      error(`${at}.repository`, `There are no repositories at ${kind}. Name one of ${FORGES.join(", ")}.`),
+      error(`${at}.repository`, `There are no repositories at ${kind}. Name one of ${forges.join(", ")}.`),
     isForge && checkChannel(`${at}.repository`, account, config),
     isChosen &&
       source.preset === undefined &&

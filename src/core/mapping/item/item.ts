@@ -137,8 +137,8 @@ async function transformItem(
   const { mapping, request, run, log, state, config } = mappingRun;
   const { headers, query, path, method, rawBody, hook } = request;
   const payloadIsBody = request.payloadIsBody && payload === request.payload;
-  const seen = { payload, headers, query, path, method, now: toNow(request), ...each };
-  const call = { ...seen, hook, mapping: mapping.source.id, event, payloadIsBody, rawBody, base: toBase(base) };
+  const seen = { payload, headers, query, path, method, hook, now: toNow(request), ...each };
+  const call = { ...seen, mapping: mapping.source.id, event, payloadIsBody, rawBody, base: toBase(base) };
   const { channelNames } = config;
   return transformDraft(base, {
     run,
