@@ -139,8 +139,8 @@ export function toRunLimits(mappings: readonly CompiledMapping[]): RunLimits {
   for (const { source } of mappings) {
     const { concurrency, rateLimit } = source.mapping;
     if (rateLimit) {
-      const { max, perMs, per = "1m" } = rateLimit;
-      limits.set(source.id, { concurrency, rate: { max, perMs: perMs ?? parseDuration(per) } });
+      const { max, per = "1m" } = rateLimit;
+      limits.set(source.id, { concurrency, rate: { max, perMs: parseDuration(per) } });
     } else if (concurrency !== undefined) {
       limits.set(source.id, { concurrency });
     }

@@ -36,6 +36,10 @@ describe("problems", () => {
       'hooks.presets[0].wiht: The key "wiht" is unknown; did you mean "with"?',
     ],
     [
+      { hooks: { mappings: [{ rateLimit: { max: 1, perMs: 250 } }] } },
+      'hooks.mappings[0].rateLimit.perMs: The key "perMs" is unknown; write rateLimit.per now, a number with its unit: per: "250ms".',
+    ],
+    [
       { hooks: { mappings: [{ transform: { module: "x.ts", sessionKeys: "trusted" } }] } },
       'hooks.mappings[0].transform.sessionKeys: The key "sessionKeys" is unknown; write sessionPrefix now, beside transform: the session keys that the transform returns are yours then.',
     ],

@@ -1708,10 +1708,6 @@ export interface MappingInput {
      * The period, a number and its unit: 500ms, 30s, 1m, 24h.
      */
     per?: string;
-    /**
-     * The period in milliseconds; overrides per.
-     */
-    perMs?: number;
   };
   /**
    * Up to 8 texts, read by calls of agents.tools before the agent is asked. Each text is in the prompt after the message, inside the boundary.

@@ -49,6 +49,7 @@ const FORMER: Readonly<Record<string, { now: string; how: string }>> = {
     now: "sessionPrefix",
     how: "beside transform: the session keys that the transform returns are yours then.",
   },
+  "rateLimit.perMs": { now: "rateLimit.per", how: 'a number with its unit: per: "250ms".' },
   "ignore.senders": { now: "from", how: 'with ! in front of each person: from: ["!@renovate[bot]"].' },
   "ignore.unmentioned": { now: "mention", how: "true: only messages that mention the agent count." },
   "ignore.channels": { now: "place", how: 'with ! in front of each id: place: ["!C0123456789"].' },
@@ -58,7 +59,8 @@ const FORMER: Readonly<Record<string, { now: string; how: string }>> = {
 function findInstead(segments: readonly Segment[], beside?: readonly string[]): string | undefined {
   const place = segments.slice(-2).join(".");
   const former = Object.hasOwn(FORMER, place) ? FORMER[place] : undefined;
-  return former && beside?.includes(former.now) !== false ? `; write ${former.now} now, ${former.how}` : undefined;
+  const [first = ""] = former?.now.split(".") ?? [];
+  return former && beside?.includes(first) !== false ? `; write ${former.now} now, ${former.how}` : undefined;
 }
 
 /** A failed keyword as a sentence about the value at its place. */
