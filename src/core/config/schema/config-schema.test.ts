@@ -36,7 +36,7 @@ describe("problems", () => {
       'hooks.presets[0].wiht: The key "wiht" is unknown; did you mean "with"?',
     ],
     [
-      { hooks: { mappings: [{ rateLimit: { max: 1, perMs: 250 } }] } },
+      { hooks: { mappings: [{ messageTemplate: "x", rateLimit: { max: 1, perMs: 250 } }] } },
       'hooks.mappings[0].rateLimit.perMs: The key "perMs" is unknown; write rateLimit.per now, a number with its unit: per: "250ms".',
     ],
     [
