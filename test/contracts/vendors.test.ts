@@ -21,7 +21,7 @@ test("a channel says whether its accounts have repositories", async () => {
     tempDir: folder,
     stateDir: folder,
     log: silentLog,
-    compileTemplate: () => () => "",
+    compileTemplate: () => ({ render: () => "" }),
   };
   const channels = Object.entries(vendors).flatMap(([vendor, one]) =>
     Object.entries(one.channels ?? {}).map(([name, definition]) => ({ vendor, name, definition })),

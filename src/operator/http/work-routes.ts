@@ -193,7 +193,7 @@ export function createWorkRoutes(services: RouteServices): RoutesOf<WorkPath> {
   };
 }
 
-/** What becomes of failures by the actions of `POST /api/bulk`. */
+/** How the actions of `POST /api/bulk` end failures. */
 const ENDS: ReadonlyMap<unknown, FailureEnd> = new Map([
   ["retry", "retried"],
   ["replay", "replayed"],

@@ -73,7 +73,7 @@ export async function readInbox(sources: InboxSources, now = Date.now()): Promis
   ]);
 }
 
-/** What has failed, by its cause. */
+/** Items of failures, one for each cause. */
 export async function readFailedItems(
   {
     journal,
