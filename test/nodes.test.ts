@@ -10,6 +10,7 @@ import { startExternalServices } from "./support/external-services.ts";
 import { startImapServer } from "./support/imap-server.ts";
 import { folderStatus, idsOfRuns, toBytes, toMailConfig } from "./support/mail-service.ts";
 import { createPostgresUrl } from "./support/postgres.ts";
+import { openStream } from "./support/sse.ts";
 import { GATEWAY_TOKEN, HOOK_TOKEN, type Service, startService, withTokens } from "./support/service.ts";
 
 const started: Service[] = [];
@@ -25,7 +26,7 @@ async function startNode(url: string, role: "all" | "ingress" | "worker", config
 }
 
 describe("nodes that share a database", () => {
-  test("an ingress answers, a worker executes, and every node shows everything", async () => {
+  test("an ingress answers, a worker executes, every node shows everything, also in its stream, and no change is recorded while nobody watches", async () => {
     const url = await createPostgresUrl();
     const ingress = await startNode(url, "ingress");
     const accepted = await ingress.post("agent", { message: "Hello.", sessionKey: "s" });
@@ -39,27 +40,35 @@ describe("nodes that share a database", () => {
     expect(await ingress.api(`/api/events/${eventId}`)).toMatchObject({ status: "done" });
     expect((await ingress.api("/api/sessions/s")).entries).toHaveLength(2);
     expect((await worker.post("agent", { message: "Hello." })).status).toBe(404);
-  });
 
-  test("an event that waits for its run is answered by the ingress when the worker has ended it", async () => {
-    const url = await createPostgresUrl();
-    const [ingress] = [await startNode(url, "ingress"), await startNode(url, "worker")];
+    const client = new Client(url);
+    await client.connect();
+    const read = async (sql: string) => (await client.query(sql)).rows;
+    expect(await read("SELECT * FROM hookline.changes WHERE changes <> '[]'")).toEqual([]);
+    expect(await read("SELECT watches FROM hookline.nodes")).toEqual([{ watches: false }, { watches: false }]);
+    await client.end();
+
     const answer = await ingress.post("agent", { message: "Hello." }, { prefer: "wait=60" });
     expect(answer).toMatchObject({ status: 200, body: { status: "done" } });
-  });
 
-  test("the status of each lists all of them, and says what they differ in", async () => {
-    const url = await createPostgresUrl();
-    const [a, b] = [await startNode(url, "ingress"), await startNode(url, "worker")];
     const roles = (nodes: { role: string }[]) => nodes.map(({ role }) => role).toSorted();
-    await expect.poll(async () => roles((await a.api("/api/status")).nodes)).toEqual(["ingress", "worker"]);
-    expect(await b.api("/api/status")).toMatchObject({
+    await expect.poll(async () => roles((await ingress.api("/api/status")).nodes)).toEqual(["ingress", "worker"]);
+    expect(await worker.api("/api/status")).toMatchObject({
       nodesDiffer: [],
       nodes: [{ isAlive: true }, { isAlive: true }],
     });
+    const other = await startNode(url, "all", { agents: { defaults: { maxAttempts: 7 } } });
+    await expect.poll(async () => (await ingress.api("/api/status")).nodesDiffer).toEqual(["config"]);
 
-    await startNode(url, "worker", { agents: { defaults: { maxAttempts: 7 } } });
-    await expect.poll(async () => (await a.api("/api/status")).nodesDiffer).toEqual(["config"]);
+    const { messages, cut } = await openStream(ingress.url);
+    // The other node first has to learn that somebody watches.
+    const posted: string[] = [];
+    const post = async (): Promise<boolean> => {
+      posted.push((await other.post("agent", { message: "Hello." })).body.eventId);
+      return posted.some((id) => JSON.stringify(messages).includes(id));
+    };
+    await expect.poll(post, { interval: 200 }).toBe(true);
+    cut();
   });
 
   test("a mailbox moves to another node when its node stops, and each mail is posted once", async () => {
@@ -119,29 +128,6 @@ describe("nodes that share a database", () => {
     await external.close();
   });
 
-  test("the stream of a node shows the events of all nodes", async () => {
-    const url = await createPostgresUrl();
-    const [a, b] = [await startNode(url, "all"), await startNode(url, "ingress")];
-    const aborter = new AbortController();
-    const response = await fetch(`${b.url}/api/stream`, {
-      headers: { authorization: "Bearer gateway-token-for-tests-0123456789" },
-      signal: aborter.signal,
-    });
-    let text = "";
-    const reading = (async () => {
-      for await (const part of response.body!.pipeThrough(new TextDecoderStream())) text += part;
-    })().catch(() => undefined);
-    // The other node first has to learn that somebody watches.
-    const posted: string[] = [];
-    const post = async (): Promise<boolean> => {
-      posted.push((await a.post("agent", { message: "Hello." })).body.eventId);
-      return posted.some((id) => text.includes(id));
-    };
-    await expect.poll(post, { interval: 200 }).toBe(true);
-    aborter.abort();
-    await reading;
-  });
-
   test("serve shows the requests to its own node, and tail those to all", async () => {
     const folder = mkdtempSync(path.join(tmpdir(), "hookline-"));
     const store = { url: await createPostgresUrl() };
@@ -166,20 +152,6 @@ describe("nodes that share a database", () => {
     for (const command of [tail, a.terminal, b.terminal]) command.stop();
     await Promise.all([tail.ended, a.terminal.ended, b.terminal.ended]);
     rmSync(folder, { recursive: true });
-  });
-
-  test("while nobody watches, no node records its changes", async () => {
-    const url = await createPostgresUrl();
-    const [a] = [await startNode(url, "all"), await startNode(url, "all")];
-    await a.settled((await a.post("agent", { message: "Hello." })).body.eventId);
-    const client = new Client(url);
-    await client.connect();
-    expect((await client.query("SELECT * FROM hookline.changes WHERE changes <> '[]'")).rows).toEqual([]);
-    expect((await client.query("SELECT watches FROM hookline.nodes")).rows).toEqual([
-      { watches: false },
-      { watches: false },
-    ]);
-    await client.end();
   });
 });
 

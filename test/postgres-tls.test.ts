@@ -7,11 +7,10 @@ import type { UserConfig } from "../src/core/config/schema/generated.ts";
 import { createDatabase } from "../src/stores/postgres/database.ts";
 import { silentLog } from "../src/core/telemetry/log.ts";
 import { CERTIFICATE } from "./support/certificate.ts";
-import { type PostgresServer, startPostgres } from "./support/postgres-server.ts";
+import { createPostgresUrl } from "./support/postgres.ts";
 import { startService } from "./support/service.ts";
 
 let folder: string;
-let server: PostgresServer;
 let database: URL;
 
 beforeAll(async () => {
@@ -19,15 +18,11 @@ beforeAll(async () => {
   write("ca.pem", CERTIFICATE.cert);
   write("other-ca.pem", rootCertificates[0]!);
   write("password", "secret\n");
-  server = await startPostgres({ durable: false, certificate: CERTIFICATE });
-  database = new URL(await server.createUrl());
+  database = new URL(await createPostgresUrl());
   // The name in the certificate.
   database.hostname = "localhost";
 });
-afterAll(async () => {
-  await server.remove();
-  rmSync(folder, { recursive: true });
-});
+afterAll(() => rmSync(folder, { recursive: true }));
 
 function write(name: string, text: string): void {
   writeFileSync(path.join(folder, name), text);
@@ -56,7 +51,7 @@ test("the service stores its state over TLS, with a password from a file", async
   const plain = createDatabase({ url: toUrl({}), maxConnections: 1, commitTimeoutMs: 60_000, log: silentLog });
   const rows = await plain.read(({ all }) =>
     all(`SELECT ssl, version FROM pg_stat_ssl JOIN pg_stat_activity USING (pid)
-         WHERE application_name = 'hookline' AND pid <> pg_backend_pid()`),
+         WHERE application_name = 'hookline' AND pid <> pg_backend_pid() AND datname = current_database()`),
   );
   expect(rows.length).toBeGreaterThan(0);
   for (const row of rows) expect(row).toEqual({ ssl: true, version: "TLSv1.3" });

@@ -1,47 +1,163 @@
-/** Rows that a primary shows after a crash, and loses with its failover, are not taken for committed. */
+/** A synchronous standby is away, or takes the place of its primary: nothing is acknowledged that would be lost then. */
 import { Client } from "pg";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { retryWhileUnavailable } from "../../src/core/dispatch/retry.ts";
-import { createPostgresJournal, type PostgresJournal } from "../../src/stores/postgres/postgres.ts";
 import { silentLog } from "../../src/core/telemetry/log.ts";
 import { silentTelemetry } from "../../src/core/telemetry/telemetry.ts";
+import { createPostgresJournal, type PostgresJournal } from "../../src/stores/postgres/postgres.ts";
 import {
   NOW,
+  nextId,
   sampleDelivery,
   sampleEvent,
+  sampleKeys,
   sampleOutcome,
   sampleRun,
   sampleWake,
 } from "../contracts/journal/samples.ts";
+import { waitFor } from "../support/client.ts";
 import { type PostgresPair, startPostgresPair } from "../support/postgres-pair.ts";
-import { startTcpProxy, type TcpProxy } from "../support/tcp-proxy.ts";
+import { startTcpProxy } from "../support/tcp-proxy.ts";
 
 let pair: PostgresPair;
-let proxy: TcpProxy;
-let journal: PostgresJournal;
+const nodes: PostgresJournal[] = [];
 
 beforeAll(async () => {
-  pair = await startPostgresPair();
-  const url = new URL(await pair.createUrl());
-  proxy = await startTcpProxy(pair.primary().port);
-  url.port = String(proxy.port);
-  journal = await createPostgresJournal({
-    url: url.href,
-    maxConnections: 10,
-    commitTimeoutMs: 50,
-    telemetry: silentTelemetry,
-    firstLeaseMs: 3_600_000,
-    pollMs: 3_600_000,
+  pair = await startPostgresPair({ durable: false });
+});
+afterEach(async () => {
+  await Promise.all(nodes.splice(0).map((node) => node.close()));
+});
+afterAll(() => pair.remove());
+
+async function openNode(url: string, commitTimeoutMs = 60_000): Promise<PostgresJournal> {
+  const options = { url, commitTimeoutMs, maxConnections: 10, firstLeaseMs: 3_600_000, pollMs: 3_600_000 };
+  const node = await createPostgresJournal({ ...options, telemetry: silentTelemetry });
+  nodes.push(node);
+  return node;
+}
+
+async function connect(): Promise<Client> {
+  const client = new Client(`postgres://postgres:secret@127.0.0.1:${pair.primary().port}/postgres`);
+  await client.connect();
+  return client;
+}
+
+/** The processes of the primary whose commits wait for a standby. */
+async function waiting(): Promise<number[]> {
+  const client = await connect();
+  try {
+    const { rows } = await client.query("SELECT pid FROM pg_stat_activity WHERE wait_event = 'SyncRep' ORDER BY pid");
+    return rows.map(({ pid }) => pid);
+  } finally {
+    await client.end();
+  }
+}
+
+describe("while the standby is away", () => {
+  let admin: Client;
+  beforeAll(async () => {
+    admin = await connect();
+  });
+  afterAll(() => admin.end());
+  // Before the nodes are closed, whose commits wait.
+  afterEach(() => setStandby(""));
+
+  async function openTwo(): Promise<[PostgresJournal, PostgresJournal]> {
+    const url = await pair.createUrl();
+    return [await openNode(url), await openNode(url)];
+  }
+
+  /** Each commit waits for a standby of this name; empty: for none. */
+  async function setStandby(name: string): Promise<void> {
+    await admin.query(`ALTER SYSTEM SET synchronous_standby_names = '${name}'`);
+    await admin.query("SELECT pg_reload_conf()");
+    const probe = await connect();
+    const pid = (await probe.query("SELECT pg_backend_pid() AS pid")).rows[0].pid;
+    // The server's other processes read it a moment later.
+    await waitFor(async () => {
+      let isDone = false;
+      const commit = probe.query("SELECT pg_logical_emit_message(true, '', '')").then(() => (isDone = true));
+      const waits = await waitFor(async () => (isDone ? "no" : (await waiting()).includes(pid) && "yes"));
+      if (waits === "yes") await admin.query("SELECT pg_cancel_backend($1)", [pid]);
+      await commit;
+      return (waits === "yes") === (name !== "");
+    }, "the standby's name to be known");
+    await probe.end();
+  }
+
+  /** Resolves when a commit that does not wait yet waits for the standby; rejects if the result is there without it. */
+  async function requireToWait(result: Promise<unknown>, earlier: number[] = []): Promise<number> {
+    let settled = false;
+    void result.finally(() => (settled = true)).catch(() => undefined);
+    let pid: number | undefined;
+    await expect
+      .poll(async () => {
+        pid = (await waiting()).find((each) => !earlier.includes(each));
+        return settled || pid !== undefined;
+      })
+      .toBe(true);
+    expect(settled).toBe(false);
+    return pid!;
+  }
+
+  test.for(["pg_terminate_backend", "pg_cancel_backend"])(
+    "a commit that is committed here by %s waits again",
+    async (end) => {
+      const [node] = await openTwo();
+      await setStandby("away");
+      const accepting = node.accept(sampleEvent({ actions: [sampleRun(nextId())] }));
+      const pid = await requireToWait(accepting);
+      await admin.query(`SELECT ${end}($1)`, [pid]);
+      await expect.poll(waiting).not.toContain(pid);
+      expect(await node.stats()).toMatchObject({ events: 1 });
+      await requireToWait(accepting, [pid]);
+      await setStandby("");
+      expect(await accepting).toMatchObject({ kind: "committed" });
+    },
+  );
+
+  test("the end of a run that is found to be recorded waits again", async () => {
+    const [node] = await openTwo();
+    await node.accept(sampleEvent({ actions: [sampleRun(nextId())] }));
+    const [run] = await node.claimRuns(1, NOW);
+    await setStandby("away");
+    const ending = node.completeRun(run!, sampleOutcome());
+    const pid = await requireToWait(ending);
+    await admin.query("SELECT pg_terminate_backend($1)", [pid]);
+    await requireToWait(ending, [pid]);
+    await setStandby("");
+    expect(await ending).toBe(true);
+  });
+
+  test("a repeat of an event that another node has found waits too", async () => {
+    const [node, other] = await openTwo();
+    const event = () => sampleEvent({ actions: [sampleRun(nextId())], idempotency: sampleKeys(["key"]) });
+    await setStandby("away");
+    const first = node.accept(event());
+    const pid = await requireToWait(first);
+    await admin.query("SELECT pg_terminate_backend($1)", [pid]);
+    const known = [pid, await requireToWait(first, [pid])];
+
+    const { scope, fingerprint } = sampleKeys(["key"]);
+    const found = other.findReplay(scope, "key", fingerprint);
+    known.push(await requireToWait(found, known));
+    const repeated = other.accept(event());
+    await requireToWait(repeated, known);
+    await setStandby("");
+    expect(await Promise.all([first, found, repeated])).toMatchObject([
+      { kind: "committed" },
+      { kind: "replayed" },
+      { kind: "replayed" },
+    ]);
   });
 });
 
-afterAll(async () => {
-  await journal.close();
-  await proxy.close();
-  await pair.remove();
-});
-
-test("the end of a run and of a delivery, and a system event", async () => {
+test("rows that a primary shows after a crash, and loses with its failover, are not taken for committed", async () => {
+  const url = new URL(await pair.createUrl());
+  const proxy = await startTcpProxy(pair.primary().port);
+  url.port = String(proxy.port);
+  const journal = await openNode(url.href, 50);
   await journal.accept(sampleEvent({ actions: [sampleRun("first")] }));
   const [first] = await journal.claimRuns(1, NOW);
   await journal.completeRun(first!, sampleOutcome({ deliveries: [sampleDelivery(first!.id)] }));
@@ -57,7 +173,7 @@ test("the end of a run and of a delivery, and a system event", async () => {
     ...commits.map((commit) => commit()),
     journal.accept(sampleEvent({ actions: [sampleWake("lost with the primary")] })),
   ]);
-  await expect.poll(countWaiting).toBe(3);
+  await expect.poll(async () => (await waiting()).length).toBe(3);
   await pair.primary().stop("immediate");
   const outcomes = await interrupted;
   expect(outcomes.map(({ status }) => status)).toEqual(["rejected", "rejected", "rejected"]);
@@ -65,27 +181,18 @@ test("the end of a run and of a delivery, and a system event", async () => {
 
   const repeated = [...commits, () => journal.isClaimed(running!)].map((call) => untilAvailable(call));
   const pending = untilAvailable(() => journal.pendingSystemEvents(10));
-  await expect.poll(countWaiting).toBe(4);
+  await expect.poll(async () => (await waiting()).length).toBe(4);
   await pair.promote();
   proxy.setTarget(pair.primary().port);
   expect(await Promise.all(repeated)).toEqual([true, true, expect.any(Boolean)]);
   expect(await pending).toEqual([]);
   expect(await journal.getRun(running!.id)).toMatchObject({ state: "done" });
   expect(await journal.listDeliveries({ limit: 1 })).toMatchObject([{ state: "sent" }]);
+  await journal.close();
+  await proxy.close();
 });
 
 /** Waits as the dispatcher does. */
 function untilAvailable<Result>(call: () => Promise<Result>): Promise<Result> {
   return retryWhileUnavailable(call, { log: silentLog, signal: new AbortController().signal });
-}
-
-/** Commits that wait for the standby. */
-async function countWaiting(): Promise<number> {
-  const client = new Client(`postgres://postgres:secret@127.0.0.1:${pair.primary().port}/postgres`);
-  await client.connect();
-  try {
-    return (await client.query("SELECT 1 FROM pg_stat_activity WHERE wait_event = 'SyncRep'")).rowCount ?? 0;
-  } finally {
-    await client.end();
-  }
 }

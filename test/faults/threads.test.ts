@@ -1,5 +1,5 @@
 /** `kill -9` between a message and its record: the session has one thread, not two, where the service can tell. */
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { expect, test } from "vitest";
@@ -8,7 +8,7 @@ import { type DiscordServer, startDiscord } from "../support/discord.ts";
 import { type MattermostServer, startMattermost } from "../support/mattermost.ts";
 import { startKillingProxy } from "../support/killing-proxy.ts";
 import { startProcess } from "../support/process.ts";
-import { GATEWAY_TOKEN, HOOK_TOKEN, withTokens } from "../support/service.ts";
+import { GATEWAY_TOKEN, HOOK_TOKEN, openService, withTokens } from "../support/service.ts";
 import { type SlackServer, startSlack } from "../support/vendors/slack.ts";
 
 interface Case {
@@ -86,8 +86,7 @@ test("a kill between the message that opens a thread and its record", { timeout:
   kills.push(() => void first.child.kill("SIGKILL"));
   const { body } = await createClient(first.url, tokens).post("alerts", { session: "s", text: "First." });
   await dead;
-  const second = await startProcess(file, {});
-  const client = createClient(second.url, tokens);
+  const client = await openService(folder);
   const event = await client.settled(body.eventId);
   const { body: next } = await client.post("alerts", { session: "s", text: "Second." });
   const later = await client.settled(next.eventId);
@@ -97,8 +96,7 @@ test("a kill between the message that opens a thread and its record", { timeout:
     expect([name, await count(), threadOf(event)]).toEqual([name, 1, expect.any(String)]);
     expect(threadOf(later)).toBe(threadOf(event));
   }
-  await second.end("SIGKILL");
+  await client.close();
   for (const proxy of proxies) proxy.close();
   await Promise.all(servers.map((server) => server.close()));
-  rmSync(folder, { recursive: true, force: true });
 });

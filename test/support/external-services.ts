@@ -31,8 +31,8 @@ export interface ExternalServices {
   /** The posts that HTTP targets took, each below `targetsUrl` by its name. */
   targetsUrl: string;
   posts: Arrival[];
-  /** Announces a restart of the service: later effects come from the new process. */
-  countProcess(): void;
+  /** Announces a restart of the service: later effects come from the new process, whose number it gives. */
+  countProcess(): number;
   /** Resolves when everything has arrived that processes have sent before they ended, and they have closed their connections. */
   allArrived(): Promise<void>;
   close(): Promise<void>;
@@ -85,11 +85,14 @@ export async function startExternalServices(options: {
     messages,
     targetsUrl: `${url}/targets/`,
     posts,
-    countProcess: () => void (processNumber += 1),
+    countProcess: () => (processNumber += 1),
     async allArrived() {
       // A connection that waits to be accepted is counted one turn of the event loop later.
-      do await nextTurn();
-      while ((await countConnections()) > 0);
+      do {
+        await nextTurn();
+        // A service of this process keeps some.
+        server.closeIdleConnections();
+      } while ((await countConnections()) > 0);
     },
     async close() {
       server.closeAllConnections();

@@ -19,8 +19,8 @@ export interface PostgresPair {
 /** The standby fetches what was written since it was copied. */
 const FLAGS = ["-c", "wal_keep_size=1GB"];
 
-export async function startPostgresPair(): Promise<PostgresPair> {
-  let primary = await startPostgres({ flags: FLAGS });
+export async function startPostgresPair({ durable = true } = {}): Promise<PostgresPair> {
+  let primary = await startPostgres({ durable, flags: FLAGS });
   let standby: PostgresServer | undefined;
   return {
     primary: () => primary,
@@ -34,7 +34,7 @@ export async function startPostgresPair(): Promise<PostgresPair> {
       await query(primary, "SELECT pg_promote()");
     },
     async complete() {
-      standby = await startPostgres({ flags: FLAGS, standbyOf: primary });
+      standby = await startPostgres({ durable, flags: FLAGS, standbyOf: primary });
       while ((await query(primary, "SELECT 1 FROM pg_stat_replication WHERE state = 'streaming'")) === 0) {
         await sleep(50);
       }

@@ -2,6 +2,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { createPostgresJournal } from "../../src/stores/postgres/postgres.ts";
 import { silentTelemetry } from "../../src/core/telemetry/telemetry.ts";
+import { CERTIFICATE } from "./certificate.ts";
 import { type PostgresServer, startPostgres } from "./postgres-server.ts";
 
 export interface Databases {
@@ -15,7 +16,7 @@ export interface Databases {
  * database. See `postgres.ts`.
  */
 export default function setup(): Promise<() => Promise<void>> {
-  return serveDatabases({ "/": async () => withTables(await startPostgres({ durable: false })) });
+  return serveDatabases({ "/": async () => withTables(await startPostgres({ durable: false, certificate: CERTIFICATE })) });
 }
 
 /** Each path has a server. Returns the function that ends them. */

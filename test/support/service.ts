@@ -75,11 +75,11 @@ export async function openService(folder: string, { watch = false, saves = false
 }
 
 /**
- * The tokens of the test clients, a quiet log, and heartbeats at once, none of them by the clock, unless the configuration
- * sets others.
+ * The tokens of the test clients, a quiet log, heartbeats at once, none of them by the clock, and few connections to a database,
+ * each of which takes it as long as a dozen commits, unless the configuration sets others.
  */
 export function withTokens(config: UserConfig): UserConfig {
-  const { defaults } = config.agents ?? {};
+  const { store, agents: { defaults } = {} } = config;
   const heartbeat = { joinWindow: "0s", every: "24h", ...defaults?.heartbeat };
   return {
     ...config,
@@ -87,6 +87,7 @@ export function withTokens(config: UserConfig): UserConfig {
     hooks: { enabled: true, token: HOOK_TOKEN, ...config.hooks },
     agents: { ...config.agents, defaults: { ...defaults, heartbeat } },
     log: { level: "silent", ...config.log },
+    store: store?.url === undefined ? store : { maxConnections: 3, ...store },
   };
 }
 

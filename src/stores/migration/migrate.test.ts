@@ -1,5 +1,7 @@
-import { cpSync } from "node:fs";
-import { afterEach, describe, expect, test } from "vitest";
+import { cpSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterAll, afterEach, describe, expect, test } from "vitest";
 import { useJournals } from "../../../test/contracts/journal/harness.ts";
 import { open as openSqlite } from "../../../test/contracts/journal/openers/sqlite.ts";
 import {
@@ -90,9 +92,19 @@ async function readAll(journal: Journal): Promise<unknown> {
   };
 }
 
+let filled: string | undefined;
+afterAll(() => {
+  if (filled !== undefined) rmSync(filled, { recursive: true });
+});
+
 /** A journal with all of it, closed. */
 async function createFilled(): Promise<string> {
-  const at = folder();
+  filled ??= await fillOnce();
+  return copyOf(filled);
+}
+
+async function fillOnce(): Promise<string> {
+  const at = mkdtempSync(path.join(tmpdir(), "hookline-filled-"));
   const journal = await openSqlite(at);
   await fill(journal);
   await fillMore(journal);
@@ -133,7 +145,6 @@ test("the database shows what the file shows, and work continues", async () => {
   expect(Math.max(...(await seqs(after)))).toBeGreaterThan(Math.max(...(await seqs(before)).slice(0, -1)));
 });
 
-/** A service does not start on a migrated file. */
 function copyOf(at: string): string {
   const copy = folder();
   cpSync(at, copy, { recursive: true });
@@ -208,7 +219,9 @@ describe("an unfinished migration", () => {
   test("is refused after a service has opened the file again, and for another file", async () => {
     const at = await createFilled();
     const url = await interrupt(at);
-    await expect(migrate(await createFilled(), url)).rejects.toThrow("unfinished migration of another journal");
+    const other = folder();
+    await (await openSqlite(other)).close();
+    await expect(migrate(other, url)).rejects.toThrow("unfinished migration of another journal");
     await (await openSqlite(at)).close();
     await expect(migrate(at, url)).rejects.toThrow("or of this one before the service was started again");
   });

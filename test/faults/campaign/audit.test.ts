@@ -11,6 +11,14 @@ describe("the audit finds", () => {
     ["a wrong order", of(1, 3, 2), { outOfOrder: 1 }],
     ["a message repeated after a kill", acrossProcesses([1, 2], [2, 3]), { again: 1 }],
     ["a message repeated after two kills", acrossProcesses([1, 2], [2], [2, 3]), { again: 2 }],
+    [
+      "that a stop repeats nothing",
+      [
+        { number: 1, processNumber: 0, isStopped: true },
+        { number: 1, processNumber: 1 },
+      ],
+      { duplicated: 1, lost: 2 },
+    ],
     ["that only the last effect before a kill may be repeated", acrossProcesses([1, 2], [1, 3]), { duplicated: 1 }],
     ["a message repeated during a fault of one of several nodes", during("cut", 1, 2, 2, 3), { again: 1 }],
     ["that a fault repeats only what was in progress", during("cut", 1, 2, 1, 3), { duplicated: 1 }],

@@ -16,6 +16,8 @@ export interface Effect {
   /** All that arrived together: of a coalesced run. */
   numbers?: string;
   processNumber?: number;
+  /** Its process was stopped, so it has recorded all that it did. */
+  isStopped?: boolean;
   /** Several processes: it arrived during this fault of one of them. */
   fault?: string;
 }
@@ -51,7 +53,7 @@ export function sumAudits(audits: Audit[]): Audit {
 }
 
 function isAgain(effect: Effect, before: Effect, earlier: Effect | undefined): boolean {
-  if (!earlier) return false;
+  if (!earlier || earlier.isStopped) return false;
   if (effect.fault === "pause" || earlier.fault === "pause") return true;
   // Requests that arrived together are repeated together.
   const isNext = effect.numbers === undefined ? effect.number === before.number : effect.numbers === before.numbers;

@@ -3,29 +3,33 @@ import { mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { createClient, type Client } from "../../support/client.ts";
 import { type ExternalServices, startExternalServices } from "../../support/external-services.ts";
-import { type ServiceProcess, spawnService, startProcess } from "../../support/process.ts";
-import { GATEWAY_TOKEN, HOOK_TOKEN, withTokens } from "../../support/service.ts";
+import { spawnService } from "../../support/process.ts";
+import { withTokens } from "../../support/service.ts";
 import { type BlockDevice, mountImage } from "../disk/block-device.ts";
 import { createPreload, type Preload } from "../disk/preload.ts";
 import { type Audit, sumAudits } from "./audit.ts";
 import { auditSenders } from "./effects.ts";
 import { MAPPINGS, type Sender, SENDER_KINDS, toChannels, toReply, toSenders } from "./sender.ts";
 import { createRandom, type Random } from "./random.ts";
+import { type RunningService, startApart, startHere } from "./running-service.ts";
 import { waitUntilIdle } from "./wait-until-idle.ts";
 import { startTraffic, type Traffic } from "./traffic.ts";
 
 export interface CampaignOptions {
   hooks: number;
-  /** The minimum of restarts: more kills happen during starts. */
-  kills: number;
-  signal: "SIGKILL" | "SIGTERM";
+  /** How often the service ends before the last hook. More kills happen during starts. */
+  ends: number;
+  /** Each end has the next one. */
+  signals: readonly Signal[];
   /** Decides when each kill happens, which hooks are repeated, and what else happens. */
   seed: number;
   /** Faults beside kills, as far as the machine allows them. */
   faults?: readonly Fault[];
 }
+
+/** A service that is stopped runs in this process, and one that is killed in its own. */
+type Signal = "SIGKILL" | "SIGTERM";
 
 /**
  * reload: the configuration is written again. disk: writes of the journal fail for a moment. clock: the clock jumps by up to
@@ -35,6 +39,8 @@ export const FAULTS = ["reload", "disk", "clock", "power"] as const;
 type Fault = (typeof FAULTS)[number];
 
 export interface CampaignReport extends Omit<CampaignOptions, "faults">, Omit<Audit, "again"> {
+  /** Kills, also during starts. */
+  kills: number;
   /** How often each happened. */
   faults: Record<Fault, number>;
   /** Turns and messages repeated because a kill happened before they were recorded. */
@@ -85,15 +91,16 @@ export async function runCampaign(options: CampaignOptions): Promise<CampaignRep
     disk,
     preload,
     kills: 0,
+    stopped: new Set(),
     faults: { reload: 0, disk: 0, clock: 0, power: 0 },
   };
   writeConfig(testBed);
   try {
-    await killRepeatedly(options, testBed);
-    const client = await startService(testBed);
+    await endRepeatedly(options, testBed);
+    const { client } = await startService(testBed, "SIGTERM");
     await traffic.done;
     await waitUntilIdle(client);
-    const audits = await auditSenders(senders, client, external);
+    const audits = await auditSenders(senders, client, external, { stopped: testBed.stopped });
     const { again: _, ...audit } = sumAudits(Object.values(audits));
     return {
       ...options,
@@ -139,21 +146,25 @@ interface TestBed {
   external: ExternalServices;
   senders: Sender[];
   traffic: Traffic;
-  /** The running process of the service, or the last one. */
-  service?: ServiceProcess;
+  /** The running service, or the last one. */
+  service?: RunningService;
   kills: number;
+  /** The numbers of those that were stopped. */
+  stopped: Set<number>;
 }
 
-async function killRepeatedly(options: CampaignOptions, testBed: TestBed): Promise<void> {
+async function endRepeatedly(options: CampaignOptions, testBed: TestBed): Promise<void> {
   const random = createRandom(options.seed);
-  for (const answers of planKills(options, random)) {
-    if (options.signal === "SIGKILL" && random.below(4) === 0) await killDuringStart(testBed, random);
-    await startService(testBed);
+  for (const [index, answers] of planEnds(options, random).entries()) {
+    const signal = options.signals[index % options.signals.length]!;
+    if (signal === "SIGKILL" && random.below(4) === 0) await killDuringStart(testBed, random);
+    const service = await startService(testBed, signal);
     await Promise.race([testBed.traffic.answered(answers), testBed.traffic.done]);
     await sleep(random.below(LATEST_KILL_MS));
-    const fault = pickFault(options, testBed, random);
+    const fault = signal === "SIGKILL" ? pickFault(options, testBed, random) : undefined;
     if (fault && fault !== "power") await inject(fault, testBed, random);
-    await endService(testBed, options.signal);
+    await service.end(signal);
+    if (signal === "SIGKILL") testBed.kills += 1;
     if (fault === "power") testBed.disk?.cutPower();
     if (fault) testBed.faults[fault] += 1;
     if (fault === "disk") testBed.preload?.failWrites(undefined);
@@ -184,9 +195,9 @@ async function inject(fault: Exclude<Fault, "power">, testBed: TestBed, random: 
   }
 }
 
-/** For each kill, the total number of answers before it. */
-function planKills({ hooks, kills }: CampaignOptions, random: Random): number[] {
-  const moments = Array.from({ length: kills }, () => 1 + random.below(hooks - 1));
+/** For each end, the total number of answers before it. */
+function planEnds({ hooks, ends }: CampaignOptions, random: Random): number[] {
+  const moments = Array.from({ length: ends }, () => 1 + random.below(hooks - 1));
   return moments.toSorted((a, b) => a - b);
 }
 
@@ -202,24 +213,20 @@ async function killDuringStart(testBed: TestBed, random: Random): Promise<void> 
   testBed.kills += 1;
 }
 
-/** Messages of the last process count as its own, although they may be read after the process has ended. */
-async function beginProcess({ external }: TestBed): Promise<void> {
+/** Messages of the last process count as its own, although they may be read after the process has ended. Gives its number. */
+async function beginProcess({ external }: TestBed): Promise<number> {
   await external.allArrived();
-  external.countProcess();
+  return external.countProcess();
 }
 
-async function startService(testBed: TestBed): Promise<Client> {
-  await beginProcess(testBed);
-  testBed.service = await startProcess(testBed.file, testBed.preload?.env);
-  const client = createClient(testBed.service.url, { hookToken: HOOK_TOKEN, gatewayToken: GATEWAY_TOKEN });
-  testBed.traffic.sendTo(client);
-  return client;
-}
-
-async function endService(testBed: TestBed, signal: CampaignOptions["signal"]): Promise<void> {
-  const end = await testBed.service?.end(signal);
-  if (end !== "SIGKILL" && end !== 0) throw new Error(`ended with ${end}: ${testBed.service?.errors()}`);
-  testBed.kills += 1;
+async function startService(testBed: TestBed, end: Signal): Promise<RunningService> {
+  const number = await beginProcess(testBed);
+  if (end === "SIGTERM") testBed.stopped.add(number);
+  const { file, preload, traffic } = testBed;
+  const service = await (end === "SIGTERM" ? startHere(path.dirname(file)) : startApart(file, preload?.env));
+  testBed.service = service;
+  traffic.sendTo(service.client);
+  return service;
 }
 
 /** Whole: a start never finds half of it. */

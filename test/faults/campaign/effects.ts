@@ -8,23 +8,28 @@ import { isHeartbeat, type Sender, numbersIn, TARGETS, targetOf } from "./sender
 /** The countable effects of a hook: session entries, agent turns, messages and posts to HTTP targets. */
 export type Audits = Record<"entries" | "turns" | "messages" | "posts", Audit>;
 
-/**
- * Compares the expected effects of the senders' hooks with the service's sessions and the external services. `faults`: those of
- * one of several nodes, by process number.
- */
+/** The ends and faults of processes, by their numbers. */
+interface Processes {
+  /** The faults of one of several nodes. */
+  faults?: ReadonlyMap<number, string>;
+  /** They were stopped, and not killed. */
+  stopped?: ReadonlySet<number>;
+}
+
+/** Compares the expected effects of the senders' hooks with the service's sessions and the external services. */
 export async function auditSenders(
   senders: Sender[],
   client: Client,
   external: ExternalServices,
-  faults: ReadonlyMap<number, string> = new Map(),
+  processes: Processes,
 ): Promise<Audits> {
   const toAudit = (arrivals: Arrival[]): Audit =>
-    sumAudits(agents.map((sender) => audit(arrivalsOf(sender, arrivals, faults), sender.hooks)));
+    sumAudits(agents.map((sender) => audit(arrivalsOf(sender, arrivals, processes), sender.hooks)));
   const agents = senders.filter(({ kind }) => kind !== "wake");
   const listed = senders.filter(({ kind }) => kind === "listed");
   const auditTarget = (sender: Sender, to: string): Audit => {
     const posts = external.posts.filter((post) => post.to === to);
-    return audit(arrivalsOf(sender, posts, faults), sender.hooks);
+    return audit(arrivalsOf(sender, posts, processes), sender.hooks);
   };
   const turns = external.turns.filter(({ text }) => !isHeartbeat(text));
   return {
@@ -66,7 +71,7 @@ export function countRepeats(
   const own = arrivals.filter(({ text }) => !isHeartbeat(text));
   for (const sender of senders.filter(({ kind }) => kind !== "wake")) {
     const seen = new Map<number, string>();
-    for (const { number, fault = "none" } of arrivalsOf(sender, own, faults)) {
+    for (const { number, fault = "none" } of arrivalsOf(sender, own, { faults })) {
       const earlier = seen.get(number);
       seen.set(number, fault);
       if (earlier === undefined) continue;
@@ -77,14 +82,15 @@ export function countRepeats(
   return counts;
 }
 
-function arrivalsOf(sender: Sender, arrivals: Arrival[], faults: ReadonlyMap<number, string>): Effect[] {
+function arrivalsOf(sender: Sender, arrivals: Arrival[], { faults, stopped }: Processes): Effect[] {
   return arrivals.flatMap(({ text, processNumber }) => {
     const numbers = numbersIn(text, sender);
     return numbers.map((number) => ({
       number,
       numbers: numbers.join(),
       processNumber,
-      fault: faults.get(processNumber),
+      fault: faults?.get(processNumber),
+      isStopped: stopped?.has(processNumber),
     }));
   });
 }

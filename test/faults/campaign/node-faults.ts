@@ -3,9 +3,8 @@ import { Client as Database } from "pg";
 import { withClock } from "../../support/clock.ts";
 import type { TcpProxy } from "../../support/tcp-proxy.ts";
 import type { PostgresPair } from "../../support/postgres-pair.ts";
-import type { ServiceProcess } from "../../support/process.ts";
-import type { Client } from "../../support/client.ts";
 import type { Random } from "./random.ts";
+import type { RunningService } from "./running-service.ts";
 
 /**
  * kill: SIGKILL of a node · stop: SIGTERM of one node after another · pause: SIGSTOP beyond the lease · config: a worker without
@@ -45,8 +44,7 @@ const LOST_COMMITS = 100;
 interface TestNode {
   /** In the database. */
   id: string;
-  service: ServiceProcess;
-  client: Client;
+  service: RunningService;
 }
 
 export interface FaultBed {
@@ -100,16 +98,16 @@ const FAULTS: Record<NodeFault, (bed: FaultBed) => Promise<number | void>> = {
   async pause(bed) {
     const paused = bed.nodes[0]!;
     bed.nodes[0] = undefined;
-    paused.service.child.kill("SIGSTOP");
+    paused.service.child?.kill("SIGSTOP");
     await sleep(PAUSE_MS);
-    paused.service.child.kill("SIGCONT");
+    paused.service.child?.kill("SIGCONT");
     bed.nodes[0] = paused;
     return 1;
   },
   async config(bed) {
     const other = await bed.start(bed.nodes.length, { isOther: true });
     await sleep(WORK_MS);
-    await endCleanly(other);
+    await other.service.end("SIGTERM");
     return 1;
   },
   async clocks(bed) {
@@ -182,8 +180,7 @@ async function restartDatabase({ pair }: FaultBed, mode: "fast" | "immediate", a
 /** Ends a node and waits until others have claimed what it had claimed and not finished. */
 async function measureTakeover(bed: FaultBed, index: number, signal: "SIGKILL" | "SIGTERM"): Promise<void> {
   const node = bed.nodes[index]!;
-  if (signal === "SIGTERM") await endCleanly(node);
-  else await node.service.end(signal);
+  await node.service.end(signal);
   // Until now the balancer has sent it requests: it learns from their failure, and tries the next node.
   bed.nodes[index] = undefined;
   const before = Date.now();
@@ -195,11 +192,6 @@ async function measureTakeover(bed: FaultBed, index: number, signal: "SIGKILL" |
     slowest[kind] = Math.max(slowest[kind], Date.now() - before);
   }
   await database.end();
-}
-
-async function endCleanly({ service }: TestNode): Promise<void> {
-  const ended = await service.end("SIGTERM");
-  if (ended !== 0) throw new Error(`ended with ${ended}: ${service.errors()}`);
 }
 
 const IS_HELD = "SELECT 1 FROM hookline.runs WHERE node = $1 AND state = 'running' LIMIT 1";

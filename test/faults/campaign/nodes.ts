@@ -5,18 +5,18 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { UserConfig } from "../../../src/core/config/schema/generated.ts";
 import { startBouncerBefore } from "../../system/debian-postgres.ts";
 import { createBalancer } from "../../support/balancer.ts";
-import { type Client, createClient } from "../../support/client.ts";
+import type { Client } from "../../support/client.ts";
 import { type ExternalServices, startExternalServices } from "../../support/external-services.ts";
 import { findNewNode } from "../../support/postgres.ts";
 import { startPostgresPair } from "../../support/postgres-pair.ts";
-import { startProcess } from "../../support/process.ts";
-import { GATEWAY_TOKEN, HOOK_TOKEN, withTokens } from "../../support/service.ts";
+import { withTokens } from "../../support/service.ts";
 import { startTcpProxy } from "../../support/tcp-proxy.ts";
 import { type Audit, sumAudits } from "./audit.ts";
 import { type Audits, auditSenders, countRepeats } from "./effects.ts";
-import { type FaultBed, inject, type NodeFault } from "./node-faults.ts";
+import { type FaultBed, inject, NODES_FAIL, type NodeFault } from "./node-faults.ts";
 import { type LapsesByFault, watchLeases } from "./leases.ts";
 import { createRandom } from "./random.ts";
+import { startApart, startHere } from "./running-service.ts";
 import { MAPPINGS, toChannels, toReply, toSenders } from "./sender.ts";
 import { startTraffic, type Traffic } from "./traffic.ts";
 import { waitUntilIdle } from "./wait-until-idle.ts";
@@ -25,6 +25,7 @@ export interface NodesOptions {
   faults: NodeFault[];
   /** Hooks that are answered before each fault. */
   hooksBetween: number;
+  senders?: number;
   /** How often a connection breaks at least under the faults `cut` and `commit`. */
   cuts?: number;
   seed: number;
@@ -32,6 +33,10 @@ export interface NodesOptions {
   pauseMs?: number;
   /** How long a node waits for the database: on a slow machine it may be slow without a fault. */
   commitTimeout?: string;
+  /** The most that each node uses. */
+  maxConnections?: number;
+  /** The database writes to the disk at each commit, as in production. It survives its own crash without. */
+  isDurable?: boolean;
   /** Each commit waits for a standby. */
   hasStandby?: boolean;
   /** Debian's PgBouncer is between the nodes and the database. */
@@ -62,7 +67,6 @@ export interface NodesReport extends Omit<Audit, "again"> {
 }
 
 const NODES = 2;
-const SENDERS = 24;
 const SLOWEST_ANSWER_MS = 20;
 
 interface TestBed extends FaultBed {
@@ -77,21 +81,21 @@ interface TestBed extends FaultBed {
 export async function runNodesCampaign(options: NodesOptions): Promise<NodesReport> {
   const startedAt = Date.now();
   const bed = await createTestBed(options);
-  const senders = toSenders(Infinity, SENDERS);
+  const senders = toSenders(Infinity, options.senders);
   const traffic = startTraffic(senders, options.seed, options);
   let current: NodeFault = "stop";
   const leases = watchLeases(bed, () => current);
   try {
     for (let index = 0; index < NODES; index++) bed.nodes[index] = await bed.start(index);
-    const alive = (): Client[] => bed.nodes.flatMap((node) => node?.client ?? []);
+    const alive = (): Client[] => bed.nodes.flatMap((node) => node?.service.client ?? []);
     const balancer = createBalancer(alive, (reason) => countRefused(bed, current, reason));
-    traffic.sendTo({ ...bed.nodes[0]!.client, ...balancer });
+    traffic.sendTo({ ...bed.nodes[0]!.service.client, ...balancer });
     await Promise.race([traffic.done, failAll(options, bed, traffic, (fault) => (current = fault))]);
     traffic.stop();
     await traffic.done;
-    const { client } = bed.nodes.find((node) => node !== undefined)!;
+    const { client } = bed.nodes.find((node) => node !== undefined)!.service;
     await waitUntilIdle(client);
-    const audits = await auditSenders(senders, client, bed.external, bed.periods);
+    const audits = await auditSenders(senders, client, bed.external, { faults: bed.periods });
     return {
       hooks: traffic.answers(),
       requests: traffic.requests(),
@@ -117,17 +121,14 @@ async function failAll(
   traffic: Traffic,
   begin: (fault: NodeFault) => void,
 ): Promise<void> {
-  let period = 0;
   for (const fault of faults) {
     await traffic.answered(traffic.answers() + hooksBetween);
     begin(fault);
     onFault?.(fault);
-    bed.external.countProcess();
-    bed.periods.set(++period, fault);
+    bed.periods.set(bed.external.countProcess(), fault);
     const count = await inject(fault, bed);
     bed.report.faults[fault] = (bed.report.faults[fault] ?? 0) + count;
     bed.external.countProcess();
-    period += 1;
   }
   await traffic.answered(traffic.answers() + hooksBetween);
 }
@@ -149,7 +150,7 @@ async function createTestBed(options: NodesOptions): Promise<TestBed> {
     hold: () => sleep(Math.random() * SLOWEST_ANSWER_MS),
     reply: toReply,
   });
-  const pair = await startPostgresPair();
+  const pair = await startPostgresPair({ durable: options.isDurable });
   const url = new URL(await pair.createUrl());
   if (options.hasStandby) await pair.complete();
   const proxy = await startTcpProxy(pair.primary().port);
@@ -162,10 +163,13 @@ async function createTestBed(options: NodesOptions): Promise<TestBed> {
   url.port = String(proxy.port);
   const leaseUrl = options.hasLeaseUrl ? url.href : undefined;
   url.port = String(bouncer?.port ?? proxy.port);
-  const store = { url: url.href, leaseUrl, commitTimeout: options.commitTimeout };
-  writeFileSync(file, JSON.stringify(toConfig(external, store)));
+  const { commitTimeout, maxConnections = 10 } = options;
+  const store = { url: url.href, leaseUrl, commitTimeout, maxConnections };
+  writeFileSync(file, JSON.stringify(toConfig(external, store, options.senders)));
   writeFileSync(otherFile, JSON.stringify(toOtherConfig(external, store)));
   url.port = String(direct.port);
+  // One that is killed or paused needs a process of its own.
+  const mayFail = options.faults.some((fault) => NODES_FAIL.has(fault));
 
   const bed: TestBed = {
     external,
@@ -181,9 +185,9 @@ async function createTestBed(options: NodesOptions): Promise<TestBed> {
     takeoverMs: { kill: { free: 0, claimed: 0 }, stop: { free: 0, claimed: 0 } },
     async start(_index, { env, isOther = false } = {}) {
       const known = bed.nodes.flatMap((node) => node?.id ?? []);
-      const service = await startProcess(isOther ? otherFile : file, env);
-      const client = createClient(service.url, { hookToken: HOOK_TOKEN, gatewayToken: GATEWAY_TOKEN });
-      return { id: await findNewNode(bed.url, known), service, client };
+      const isApart = mayFail || isOther || env !== undefined;
+      const service = await (isApart ? startApart(isOther ? otherFile : file, env) : startHere(folder));
+      return { id: await findNewNode(bed.url, known), service };
     },
     async close() {
       await bouncer?.remove();
@@ -197,11 +201,11 @@ async function createTestBed(options: NodesOptions): Promise<TestBed> {
   return bed;
 }
 
-function toConfig(external: ExternalServices, store: UserConfig["store"]): UserConfig {
+function toConfig(external: ExternalServices, store: UserConfig["store"], senders?: number): UserConfig {
   return withTokens({
     hooks: { mappings: MAPPINGS },
     agents: toAgents("local", external),
-    channels: toChannels(toSenders(Infinity, SENDERS), external),
+    channels: toChannels(toSenders(Infinity, senders), external),
     store,
   });
 }

@@ -44,7 +44,7 @@ export interface HookRequest {
 const PLAIN_KINDS = SENDER_KINDS.slice(0, 3);
 
 /** Distributes the hooks evenly. */
-export function toSenders(hooks: number, senders: number, kinds: readonly Sender["kind"][] = PLAIN_KINDS): Sender[] {
+export function toSenders(hooks: number, senders = 24, kinds: readonly Sender["kind"][] = PLAIN_KINDS): Sender[] {
   return Array.from({ length: senders }, (_, index) => ({
     name: `sender-${index}`,
     kind: kinds[index % kinds.length]!,

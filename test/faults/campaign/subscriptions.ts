@@ -3,11 +3,11 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { toCursor } from "../../../src/mcp/occurrence.ts";
-import { createClient, waitFor } from "../../support/client.ts";
+import { waitFor } from "../../support/client.ts";
 import { type Callback, createSecret, type Json, publishing, rpc, startCallback } from "../../support/mcp.ts";
-import { startProcess } from "../../support/process.ts";
-import { GATEWAY_TOKEN, HOOK_TOKEN, withTokens } from "../../support/service.ts";
+import { withTokens } from "../../support/service.ts";
 import { createRandom } from "./random.ts";
+import { startApart, startHere } from "./running-service.ts";
 
 export interface SubscriptionsReport {
   events: number;
@@ -50,7 +50,7 @@ export async function runSubscriptionsCampaign({
   const seen = callbacks.map((callback, index) =>
     record(callback, () => (index === 2 && random.next() < failing ? 500 : 204)),
   );
-  let service = await startProcess(file);
+  let service = await startApart(file);
   const secret = createSecret();
   try {
     const first = await rpc(service.url, "events/poll", { name: "deploys" });
@@ -61,12 +61,12 @@ export async function runSubscriptionsCampaign({
       const next = Math.floor((events * (kill + 1)) / (kills + 1));
       await waitFor(() => accepted.length >= next, `${next} events to be accepted`);
       await service.end("SIGKILL");
-      service = await startProcess(file);
+      service = await (kill < kills - 1 ? startApart(file) : startHere(folder));
     }
     await sending;
-    const list = (): Promise<Json> => createClient(service.url, TOKENS).api("/api/subscriptions");
+    const list = (): Promise<Json> => service.client.api("/api/subscriptions");
     await waitUntilDelivered(async () => (await list()).subscriptions.map(({ behind }: Json) => behind));
-    const { api } = createClient(service.url, TOKENS);
+    const { api } = service.client;
     const order = await pollAll(service.url, first.result.cursor);
     const [store] = first.result.cursor.split(".");
     const begin = positionOf(first.result.cursor);
@@ -99,11 +99,7 @@ export async function runSubscriptionsCampaign({
     async function post(n: number): Promise<string> {
       for (;;) {
         try {
-          const answer = await createClient(service.url, TOKENS).post(
-            "deploys",
-            { env: "a", n },
-            { "idempotency-key": `k${n}` },
-          );
+          const answer = await service.client.post("deploys", { env: "a", n }, { "idempotency-key": `k${n}` });
           if (answer.status === 200) return answer.body.eventId;
         } catch {
           // The service was killed.
@@ -117,8 +113,6 @@ export async function runSubscriptionsCampaign({
     rmSync(folder, { recursive: true, force: true });
   }
 }
-
-const TOKENS = { hookToken: HOOK_TOKEN, gatewayToken: GATEWAY_TOKEN };
 
 /** The one that fails takes its time, but goes on. */
 async function waitUntilDelivered(readBehind: () => Promise<number[]>): Promise<void> {

@@ -19,7 +19,7 @@ export interface Traffic {
 }
 
 /** The delay before a retry. */
-const RETRY_MS = 50;
+const RETRY_MS = 200;
 
 /** One in this many hooks is sent together with a duplicate of itself or of an earlier one. */
 const DUPLICATE_ONE_IN = 4;

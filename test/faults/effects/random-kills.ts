@@ -1,13 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { UserConfig } from "../../../src/core/config/schema/generated.ts";
-import { type Client, createClient } from "../../support/client.ts";
 import { endLease, findNewNode } from "../../support/postgres.ts";
-import { type ServiceProcess, startProcess } from "../../support/process.ts";
-import { GATEWAY_TOKEN, HOOK_TOKEN } from "../../support/service.ts";
 import { createRandom } from "../campaign/random.ts";
+import { type RunningService, startApart, startHere } from "../campaign/running-service.ts";
 import { answerAll, finishTurn, postTurn, prepareTurn, type TurnReport } from "./turn.ts";
-
-const TOKENS = { hookToken: HOOK_TOKEN, gatewayToken: GATEWAY_TOKEN };
 
 /** About as long as a turn. */
 const MAX_PAUSE_MS = 1500;
@@ -24,22 +20,24 @@ export async function killAtRandom(options: {
   const turn = await prepareTurn("program", options.store);
   const database = options.store?.url;
   const nodes: Node[] = [];
+  let started = 0;
   const start = async (): Promise<Node> => {
-    const service = await startProcess(turn.configFile);
+    const isKilled = started < kills;
+    started += 1;
+    const service = await (isKilled ? startApart(turn.configFile) : startHere(turn.folder));
     const known = nodes.map(({ id }) => id);
-    const id = database === undefined ? "" : await findNewNode(database, known);
-    return { id, service, client: createClient(service.url, TOKENS) };
+    return { ...service, id: database === undefined ? "" : await findNewNode(database, known) };
   };
   for (let count = 0; count < options.nodes; count++) nodes.push(await start());
   const ended = new AbortController();
   const person = answerUntil(ended.signal, () => answerAll(nodes.at(-1)!.client, turn));
   const eventIds: string[] = [];
   for (let count = 0; count < kills; count++) {
-    const { id, client, service } = nodes[0]!;
+    const { id, client, end } = nodes[0]!;
     const { body } = await postTurn(client);
     eventIds.push(body.eventId);
     await sleep(random.next() * MAX_PAUSE_MS);
-    await service.end("SIGKILL");
+    await end("SIGKILL");
     if (database !== undefined) await endLease(database, id);
     nodes.shift();
     // After the last kill, the other nodes do its work.
@@ -49,17 +47,15 @@ export async function killAtRandom(options: {
   for (const eventId of eventIds) reports.push(await finishTurn(nodes[0]!.client, turn, eventId));
   ended.abort();
   await person;
-  await Promise.all(nodes.map(({ service }) => service.end("SIGTERM")));
+  await Promise.all(nodes.map(({ end }) => end("SIGTERM")));
   await turn.close();
   const add = (field: keyof TurnReport): number => reports.reduce((sum, report) => sum + report[field], 0);
   return { turns: eventIds.length, twice: add("twice"), wrong: add("wrong"), unknown: add("unknown") };
 }
 
-interface Node {
+interface Node extends RunningService {
   /** In the database. */
   id: string;
-  service: ServiceProcess;
-  client: Client;
 }
 
 /** A node that is killed does not answer. */

@@ -16,7 +16,7 @@ interface Hook {
   url: string;
   secret: string;
   token: string;
-  /** The time at its sender, in milliseconds since the epoch. */
+  /** The time of its events, in milliseconds since the epoch. */
   now(): number;
 }
 
@@ -102,7 +102,7 @@ export async function startStripeSender({
 }: Hook): Promise<Sender & { retry(): Promise<void> }> {
   const events: { id: string; created: number; body: string; isDelivered: boolean }[] = [];
   async function deliver(event: (typeof events)[number]): Promise<void> {
-    const time = Math.floor(now() / 1000);
+    const time = Math.floor(Date.now() / 1000);
     const mac = createHmac("sha256", secret).update(`${time}.${event.body}`).digest("hex");
     const status = await post(url, { "stripe-signature": `t=${time},v1=${mac}` }, event.body);
     event.isDelivered = status >= 200 && status < 300;
