@@ -215,7 +215,9 @@ export async function runAgentTurn(request: TurnRequest, context: TurnContext): 
   const recorded = hasSteps ? ((await steps?.list()) ?? []) : [];
   const read = await readContext(calls, { tools, runId, hook, recorded, signal });
   const given: ReadFiles | undefined =
-    context.files && (await readFiles(refs, { ...context.files, hook, first: calls.length + 1, signal }));
+    context.files && refs.length > 0
+      ? await readFiles(refs, { ...context.files, hook, first: calls.length + 1, signal })
+      : undefined;
   const isRead = recorded.some((step) => step.kind === "context");
   // The bytes are read again by each attempt. What an earlier one has recorded stays.
   const readSteps = [...read.steps, ...(given?.steps ?? [])];

@@ -108,14 +108,14 @@ function within<Result>(
 
 /** An agent that calls by itself does so meanwhile. */
 async function askWithCalls(question: Question, progress: Progress, context: LoopContext): Promise<Step> {
-  const own = openOwnTurn(progress, context);
+  const own = context.rules.tools.length > 0 ? openOwnTurn(progress, context) : undefined;
   const ask = (signal: AbortSignal): Promise<Step> =>
-    askOnce(question, progress, { ...context, own, signal: AbortSignal.any([signal, own.signal]) });
+    askOnce(question, progress, { ...context, own, signal: own ? AbortSignal.any([signal, own.signal]) : signal });
   try {
     return await within(ask, progress, question, context);
   } finally {
     // A question to a person is more than what the agent said or failed with.
-    await own.end();
+    await own?.end();
   }
 }
 
@@ -174,7 +174,11 @@ function toMade({ turn, calls: [call], results: [result] }: PastExchange): MadeC
 }
 
 /** One request to the model, as a step. Its warnings are added to the progress. */
-async function askOnce(question: Question, progress: Progress, context: LoopContext & { own: OwnTurn }): Promise<Step> {
+async function askOnce(
+  question: Question,
+  progress: Progress,
+  context: LoopContext & { own?: OwnTurn },
+): Promise<Step> {
   const { agent, settings, signal } = context;
   const startedAt = Date.now();
   // A turn keeps the model that answered last.
@@ -187,7 +191,7 @@ async function askOnce(question: Question, progress: Progress, context: LoopCont
     workspace: context.workspace && toTurnWorkspace(context.workspace, context),
     tools: tools.length > 0 ? tools : undefined,
     past: progress.past,
-    openCalls: context.own.open,
+    openCalls: context.own?.open,
     ...(progress.sources.length > 0 && { sources: progress.sources }),
     ...(settings.budget?.perRun !== undefined && {
       isSpent: (asked: string, more: TokenUsage) =>

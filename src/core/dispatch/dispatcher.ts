@@ -124,6 +124,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
       const count = runs.active() + deliveries.active();
       if (count > 0) log.warn("shutdown timeout: aborted work in flight", { count });
       shutdown.abort(new Error("the service is shutting down"));
+      for (const controller of claimed.values()) controller.abort(signal.reason);
       await idle;
       clearInterval(renewal);
       marks.removeAll();
@@ -146,9 +147,10 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
 
   async function executeWatched(run: ClaimedRun, freeSlot: () => void): Promise<boolean> {
     const controller = new AbortController();
+    if (signal.aborted) controller.abort(signal.reason);
     claimed.set(run, controller);
     try {
-      return await executeRun(run, { ...context, signal: AbortSignal.any([signal, controller.signal]) }, freeSlot);
+      return await executeRun(run, { ...context, signal: controller.signal }, freeSlot);
     } finally {
       claimed.delete(run);
     }
