@@ -3,7 +3,7 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:f
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { commitTree } from "../src/agents/workspace/change.ts";
+import { writeCommit } from "../src/agents/workspace/objects.ts";
 import { publishChange, type PublishOptions } from "../src/agents/workspace/publish.ts";
 import type { OfferedChange } from "../src/core/ports/agent.ts";
 import type { ChannelDriver } from "../src/core/ports/channel.ts";
@@ -42,10 +42,7 @@ describe.each(["github", "gitlab", "gitea"] as const)("%s", (kind) => {
     const tree = forge.git("rev-parse", `${wanted}^{tree}`);
     const patch = `${forge.git("diff-tree", "-p", "--binary", "--full-index", parent, wanted)}\n`;
     const parts = { parent, tree, author: "Ann <ann@acme.test>", at: 1_700_000_000 + made, message: "Count\n" };
-    const scratch = path.join(state, "scratch");
-    for (const part of ["info", "pack"]) mkdirSync(path.join(scratch, part), { recursive: true });
-    const repository = forge.git("rev-parse", "--absolute-git-dir");
-    const commit = await commitTree(parts, { repository, objects: scratch, signal });
+    const commit = writeCommit(parts, path.join(state, "scratch"));
     const files = ["M a.txt +1 -1"];
     return {
       ...parts,

@@ -64,8 +64,12 @@ export async function measureWorkspaces(): Promise<[what: string, cost: Cost][]>
       home.close();
     };
     const mirror = await openMirror({ mirrors, ...workspace, host, signal });
+    const fetchMain = async (): Promise<void> => {
+      const ref = "refs/heads/main";
+      await mirror.fetch({ commit: (await mirror.listRefs([ref])).commits.get(ref)!, ref });
+    };
     return [
-      ["the first fetch", await measure(() => mirror.fetch("main"))],
+      ["the first fetch", await measure(fetchMain)],
       ["the first turn of a session, its files included", await measure(() => turn("a"))],
       ["the second turn of the session", await measure(() => turn("a"))],
     ];

@@ -1,13 +1,12 @@
 import { lstatSync, readFileSync, readlinkSync, copyFileSync, rmSync, type Stats, writeFileSync } from "node:fs";
-import { createHash } from "node:crypto";
 import path from "node:path";
-import { deflateSync } from "node:zlib";
 import type { OfferedChange, TurnWorkspace } from "../../core/ports/agent.ts";
 import { DriverError } from "../../core/errors.ts";
 import { createFolder, orElse } from "../../core/shared/system/files.ts";
 import { cutText, toOneLine } from "../../core/shared/text/text.ts";
 import { createRedaction } from "../tools/redact.ts";
-import { git, GitFailed, gitLine, type GitOptions } from "./git.ts";
+import { git, gitAll, GitFailed, type GitOptions } from "./git.ts";
+import { writeCommit, writeObject } from "./objects.ts";
 import { compilePaths, PROTECTED } from "./protected-files.ts";
 import type { OpenedTree } from "./tree.ts";
 
@@ -182,15 +181,16 @@ async function makeCommit(
   const parent = state.commit;
   const removed = files.filter(({ entry }) => !entry).map(({ name }) => `0 ${"0".repeat(parent.length)}\t${name}\0`);
   const kept = files.flatMap(({ name, entry }) =>
-    entry ? [`${entry.mode} ${writeBlob(entry.content, objects, parent)}\t${name}\0`] : [],
+    entry ? [`${entry.mode} ${writeObject("blob", entry.content, { folder: objects, parent })}\t${name}\0`] : [],
   );
-  const update = ["update-index", "--add", "--remove", "--replace", "-z", "--index-info"];
-  await git(update, { ...at, input: [...removed, ...kept].join("") }).catch((error: unknown) => {
-    if (error instanceof GitFailed) throw new NotOffered("git does not take one of its names");
+  const input = [...removed, ...kept].join("");
+  const made = await gitAll([UPDATE, ["write-tree"], [...DIFF, parent]], { ...at, input }).catch((error: unknown) => {
+    if (error instanceof GitFailed && /update-index: unable to update/.test(error.output))
+      throw new NotOffered("git does not take one of its names");
     throw error;
   });
-  const tree = await gitLine(["write-tree"], at);
-  const { patch, listed } = readDiff(await git([...DIFF, parent, tree], at));
+  const [tree, diff] = [made.toString("latin1", 0, parent.length), made.subarray(parent.length + 1)];
+  const { patch, listed } = readDiff(diff);
   // Git leaves out names that are its own elsewhere.
   const left = files.find((file) => !listed.some(({ name }) => name === file.name));
   if (left) throw new NotOffered(`git does not take the name ${toShown(left.name)}`);
@@ -198,14 +198,14 @@ async function makeCommit(
   const { branch, base, head } = state;
   if (branch === undefined) throw new NotOffered("the session has had too many pull requests");
   const title = toTitle(reply);
-  const made = {
+  const parts = {
     parent,
     tree,
     author: workspace.author ?? DEFAULT_AUTHOR,
     at: Math.floor(Date.now() / 1000),
     message: `${title}\n`,
   };
-  const commit = await commitTree(made, at);
+  const commit = writeCommit(parts, objects);
   const isProtected = compilePaths(workspace.protect ?? PROTECTED);
   const isAllowed = workspace.paths ? compilePaths(workspace.paths) : () => true;
   const needsPerson = listed.map(({ name }) => name).filter((name) => isProtected(name) || !isAllowed(name));
@@ -225,7 +225,7 @@ async function makeCommit(
     account: workspace.account,
     pushTo: workspace.pushTo,
     head,
-    ...made,
+    ...parts,
     text: toText(reply, workspace),
     patch: patch.toString("base64"),
   };
@@ -233,10 +233,12 @@ async function makeCommit(
 
 const DEFAULT_AUTHOR = "Hookline <hookline@localhost>";
 
+const UPDATE = ["update-index", "--add", "--remove", "--replace", "-z", "--index-info"];
+
 /** The same for everybody who makes the patch again. */
 const DIFF = [
-  "diff-tree",
-  "-r",
+  "diff-index",
+  "--cached",
   "--no-renames",
   "--no-ext-diff",
   "--no-textconv",
@@ -253,30 +255,6 @@ const DIFF = [
   "--full-index",
   "--unified=3",
 ];
-
-export interface CommitParts extends Pick<OfferedChange, "parent" | "tree" | "author" | "at" | "message"> {}
-
-/** The same parts make the same commit, on every node. */
-export function commitTree({ parent, tree, author, at, message }: CommitParts, options: GitOptions): Promise<string> {
-  const [, name = "", mail = ""] = /^(.*?)\s*<([^<>]*)>$/s.exec(author) ?? [];
-  const who = { NAME: toOneLine(name), EMAIL: toOneLine(mail), DATE: `${at} +0000` };
-  const variables = Object.fromEntries(
-    Object.entries(who).flatMap(([key, value]) => ["AUTHOR", "COMMITTER"].map((role) => [`GIT_${role}_${key}`, value])),
-  );
-  return gitLine(["commit-tree", "--no-gpg-sign", "-p", parent, tree], { ...options, variables, input: message });
-}
-
-/** Stores a file as git does, without a process. Returns its id, which is as long as that of the commit. */
-function writeBlob(content: Buffer, objects: string, commit: string): string {
-  const blob = Buffer.concat([Buffer.from(`blob ${content.length}\0`), content]);
-  const id = createHash(commit.length === 64 ? "sha256" : "sha1")
-    .update(blob)
-    .digest("hex");
-  const folder = path.join(objects, id.slice(0, 2));
-  createFolder(folder, 0o700);
-  writeFileSync(path.join(folder, id.slice(2)), deflateSync(blob));
-  return id;
-}
 
 interface ListedFile {
   name: string;

@@ -120,11 +120,28 @@ const OF_SERVICE = [
 const MAX_OUTPUT_BYTES = 64 * 1024 * 1024;
 
 /** Runs a command. Rejects with `GitFailed`, or with the signal's reason. */
-export async function git(args: readonly string[], options: GitOptions): Promise<Buffer> {
+export function git(args: readonly string[], options: GitOptions): Promise<Buffer> {
+  return run(["git", ...args], args[0] ?? "", options);
+}
+
+/**
+ * Runs commands until one fails, each with what is left of the input, and gives all that they write. One shell starts them: Linux copies
+ * the page tables of the service for each program that it starts itself.
+ */
+export function gitAll(commands: readonly (readonly string[])[], options: GitOptions): Promise<Buffer> {
+  const script = commands.map((args) => ["git", ...args].map(quote).join(" ")).join(" && ");
+  return run(["/bin/sh", "-c", script], commands.map(([name]) => name).join(", "), options);
+}
+
+function quote(word: string): string {
+  return `'${word.replaceAll("'", "'\\''")}'`;
+}
+
+async function run(command: string[], name: string, options: GitOptions): Promise<Buffer> {
   const { repository, tree, input = "", signal } = options;
   signal.throwIfAborted();
   const { child, started, end, stderrTail, kill } = startProcess({
-    command: ["git", ...args],
+    command,
     cwd: tree ?? repository,
     env: toEnvironment(options),
   });
@@ -143,12 +160,7 @@ export async function git(args: readonly string[], options: GitOptions): Promise
   signal.removeEventListener("abort", end);
   signal.throwIfAborted();
   if (child.exitCode === 0 && bytes <= MAX_OUTPUT_BYTES) return Buffer.concat(chunks);
-  throw new GitFailed(args[0] ?? "", await stderrTail());
-}
-
-/** The same for a command that writes one line. */
-export async function gitLine(args: readonly string[], options: GitOptions): Promise<string> {
-  return (await git(args, options)).toString("utf8").trim();
+  throw new GitFailed(name, await stderrTail());
 }
 
 function toEnvironment(options: GitOptions): NodeJS.ProcessEnv {

@@ -35,6 +35,7 @@ test.each([
   ["does not end", undefined, {}, false],
 ])("what a turn leaves that %s", async (_, state, next, isKept) => {
   const first = await open("a");
+  first.begin();
   writeFileSync(path.join(first.folder, "home/word"), "heron");
   if (state) first.keep(state);
   first.close();

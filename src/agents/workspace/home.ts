@@ -13,6 +13,8 @@ export interface Home {
   /** Has `home`, `tmp` and `work`. */
   folder: string;
   state: HomeState;
+  /** From now on the turn can change it. */
+  begin(): void;
   /** The turn has ended well: its next one continues from what is here. */
   keep(state: HomeState): void;
   /** Nobody uses it any more. */
@@ -66,7 +68,7 @@ export function toHomes(stateDir: string): string {
 const busy = new Set<string>();
 
 /**
- * The home of a session, emptied if the session is new, or if its last turn did not end well: a file marks each turn until it has. A turn of the same
+ * The home of a session, emptied if the session is new, or if its last turn did not end well: a file marks each turn from its `begin` until it has. A turn of the same
  * run was an attempt whose result was lost, so nothing of it is kept either. A turn that waited for a person goes on in what it left, which is nothing
  * to another run.
  * `idleMs`: homes that nobody used for so long are removed.
@@ -88,10 +90,10 @@ export async function openHome(
   if (!isKept || existsSync(marker)) await removeTree(folder);
   for (const name of keepsWork ? ["tmp"] : ["tmp", "work"]) await removeTree(path.join(folder, name));
   for (const name of ["home", "tmp", "work"]) createFolder(path.join(folder, name), 0o700);
-  writeFileSync(marker, "");
   return {
     folder,
     state: readState(stateFile),
+    begin: () => writeFileSync(marker, ""),
     keep(state) {
       writeFileSync(stateFile, JSON.stringify(state), { mode: 0o600 });
       rmSync(marker, { force: true });

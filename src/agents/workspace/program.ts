@@ -126,10 +126,8 @@ export function preparePrograms(
       if (openings) cleanUp.push(watchRoom(home.folder, (error) => ended.abort(error)));
       const limited = AbortSignal.any([signal, ended.signal]);
       const opened = turn.workspace && (await openWorkspace(turn.workspace, { turn, home, signal: limited }));
-      if (opened === OLDER) {
-        home.keep(home.state);
-        return { text: "", skipped: "about an older commit" };
-      }
+      if (opened === OLDER) return { text: "", skipped: "about an older commit" };
+      home.begin();
       const boxed = { folders, home, cleanUp, tree: opened };
       const setUp = openings && opened?.isNew && (await runSetup(turn, openings, { ...boxed, signal: limited }));
       const { program, relay } = openings

@@ -5,9 +5,10 @@ import type { Pull, RepositoryHost } from "../../core/ports/repository.ts";
 import { createTemporaryFolder } from "../../core/shared/system/temporary-folder.ts";
 import { createFolder } from "../../core/shared/system/files.ts";
 import { rm } from "node:fs/promises";
-import { commitTree } from "./change.ts";
-import { git, GitFailed, gitLine, protocolOf, toRemoteFailure } from "./git.ts";
+import { git, gitAll, GitFailed, protocolOf, toRemoteFailure } from "./git.ts";
 import { type Mirror, openMirror } from "./mirror.ts";
+import { writeCommit } from "./objects.ts";
+import { toNoRef, toRef } from "./refs.ts";
 
 /** A change that is at the service now. */
 export interface Published extends Pull {
@@ -43,9 +44,9 @@ export async function publishChange(change: OfferedChange, options: PublishOptio
   const mirror = await openMirror({ mirrors, account, repository, host, signal });
   const findPull = (branch: string): Promise<Pull | undefined> =>
     host.findPull(repository, { repository: from, branch }, signal);
-  const heads = await mirror.fetchBranches([first.replace(/(?:-\d+)?$/, "*")], from);
+  const { commits: heads } = await mirror.listRefs([toRef(first.replace(/-\d+$/, ""))], from);
   for (let n = 0, branch = first; n < MAX_NEXT; n++, branch = toNext(branch)) {
-    const [pull, there] = [await findPull(branch), heads.get(branch)];
+    const [pull, there] = [await findPull(branch), heads.get(toRef(branch))];
     // Somebody may have closed it since an earlier attempt.
     if (pull && (there === commit || pull.commit === commit)) return { ...pull, branch };
     if (pull && !pull.isOpen) {
@@ -74,7 +75,8 @@ export async function publishChange(change: OfferedChange, options: PublishOptio
       // An answer that was lost, or another attempt.
       const found = await findPull(branch).catch(() => undefined);
       if (found?.isOpen) return found;
-      throw error;
+      const refs = await mirror.listRefs([toRef(base)]).catch(() => undefined);
+      throw refs?.commits.has(toRef(base)) === false ? toNoRef(repository, base, refs) : error;
     }
   }
 }
@@ -99,21 +101,15 @@ async function push(change: OfferedChange, { branch, expected, mirror, options }
   createFolder(tempDir, 0o700);
   const folder = createTemporaryFolder(tempDir);
   try {
-    for (const part of ["objects/info", "objects/pack"]) createFolder(path.join(folder, part), 0o700);
-    const at = {
-      repository: mirror.folder,
-      index: path.join(folder, "index"),
-      objects: path.join(folder, "objects"),
-      signal,
-    };
-    await makeAgain(change, mirror, at);
+    await makeAgain(change, mirror, path.join(folder, "index"), signal);
     const { url, authorization } = await host.openGit(to, signal);
     const ref = `refs/heads/${branch}`;
     const lease = `--force-with-lease=${ref}:${expected ?? ""}`;
     await git(["push", "--quiet", "--no-verify", "--no-signed", lease, "--", url, `${args.commit}:${ref}`], {
-      ...at,
+      repository: mirror.folder,
       authorization,
       variables: protocolOf(url),
+      signal,
     }).catch((error: unknown) => {
       signal.throwIfAborted();
       if (error instanceof GitFailed && /stale info|fetch first|non-fast-forward|already exists/i.test(error.output))
@@ -122,22 +118,31 @@ async function push(change: OfferedChange, { branch, expected, mirror, options }
         throw new NotPublished(`${to} refuses the push to ${branch} by a rule of its own`);
       throw toRemoteFailure(error, `${to} cannot be pushed to`);
     });
+    mirror.note({ commit: args.commit, ref, repository: to });
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
 }
 
 /** The commit from what was recorded: another node has no more than that. */
-async function makeAgain(change: OfferedChange, mirror: Mirror, at: Parameters<typeof git>[1]): Promise<void> {
+async function makeAgain(change: OfferedChange, mirror: Mirror, index: string, signal: AbortSignal): Promise<void> {
   const { parent, patch, tree: wanted, pushTo, head, arguments: args } = change;
-  if (!(await mirror.has(parent))) await mirror.fetch(parent, head === undefined ? undefined : pushTo);
+  const at = { repository: mirror.folder, index, signal };
+  const read = (): Promise<Buffer> => git(["read-tree", parent], at);
+  await read().catch(async () => {
+    await mirror.fetch({ commit: parent, repository: head === undefined ? undefined : pushTo });
+    return read();
+  });
+  const input = Buffer.from(patch, "base64");
   try {
-    await git(["read-tree", parent], at);
-    await git(["apply", "--cached", "--binary", "--whitespace=nowarn"], { ...at, input: Buffer.from(patch, "base64") });
-    const tree = await gitLine(["write-tree"], at);
-    if (tree === wanted && (await commitTree({ ...change, tree }, at)) === args.commit) return;
+    const made = await mirror.alone(() => gitAll([APPLY, ["write-tree"]], { ...at, input }));
+    const tree = made.toString("utf8").trim();
+    const objects = path.join(mirror.folder, "objects");
+    if (tree === wanted && writeCommit(change, objects) === args.commit) return;
   } catch (error) {
     if (!(error instanceof GitFailed)) throw error;
   }
   throw new DriverError(`The recorded change does not make the commit ${args.commit}.`, { retryable: false });
 }
+
+const APPLY = ["apply", "--cached", "--binary", "--whitespace=nowarn"];

@@ -8,8 +8,9 @@ import { createFolder } from "../../core/shared/system/files.ts";
 import { RUN_IN_BOX } from "./box.ts";
 import { git, GitFailed, type GitOptions } from "./git.ts";
 import { type Home, removeTree, type Start, type TreeState } from "./home.ts";
-import { type Mirror, openMirror } from "./mirror.ts";
+import { type Mirror, openMirror, type RemoteCommit } from "./mirror.ts";
 import { isForAgents } from "./protected-files.ts";
+import { COMMIT, toNoRef, toRef } from "./refs.ts";
 
 export interface OpenedTree {
   state: TreeState;
@@ -45,7 +46,7 @@ export async function openTree(options: TreeOptions): Promise<OpenedTree | undef
   const { account, repository, about } = workspace;
   const mirror = await openMirror({ mirrors, account, repository, host, signal });
   const known = home.state.tree;
-  const start = await findStart(options, mirror);
+  const { start, head, findBase } = await findStart(options, mirror);
   if (about !== undefined && start.head !== about) return undefined;
   const folder = path.join(home.folder, "work");
   const own = path.join(home.folder, "own");
@@ -57,6 +58,10 @@ export async function openTree(options: TreeOptions): Promise<OpenedTree | undef
     isSame && (!hasMoved || (known.isChanged === true && start.head === undefined && known.head === undefined));
   const isPushed = isKept && known.commit !== start.commit && known.offered === start.commit;
   const commit = isKept && !isPushed ? known.commit : start.commit;
+  await mirror.fetch(commit === start.commit ? head : { commit });
+  const ofBase = workspace.isForeign ? findBase() : undefined;
+  if (ofBase) await mirror.fetch(ofBase);
+  home.begin();
   if (isPushed) {
     writeHead(own, commit);
     // Files that are the same in both are not read again.
@@ -66,8 +71,7 @@ export async function openTree(options: TreeOptions): Promise<OpenedTree | undef
     rmSync(own, { recursive: true, force: true });
     for (const one of [folder, own]) createFolder(one, 0o700);
     writeHead(own, commit);
-    const base = workspace.isForeign ? await mirror.fetch(start.base) : undefined;
-    await writeFiles(commit, base, at).catch((error: unknown) => {
+    await writeFiles(commit, ofBase?.commit, at).catch((error: unknown) => {
       throw error instanceof GitFailed ? toUnwritten(error, `${repository} at ${commit.slice(0, 12)}`) : error;
     });
   }
@@ -108,29 +112,50 @@ function isStill(known: TreeState, start: Start): boolean {
 /** More pull requests of one session than anybody makes. */
 const MAX_BRANCHES = 50;
 
-async function findStart({ workspace, sessionKey, host, signal }: TreeOptions, mirror: Mirror): Promise<Start> {
-  const { repository, base: wanted, commit, pushTo = repository, canOffer } = workspace;
-  const base = wanted ?? (await mirror.findDefaultBranch());
+interface FoundStart {
+  start: Start;
+  /** Its commit at the service. */
+  head: RemoteCommit;
+  findBase(): RemoteCommit;
+}
+
+/** Where a turn begins, by the refs at the service. Nothing is fetched. */
+async function findStart(
+  { workspace, sessionKey, host, signal }: TreeOptions,
+  mirror: Mirror,
+): Promise<FoundStart> {
+  const { repository, base: named, commit: wanted, pushTo = repository, canOffer } = workspace;
   const own = toBranch(sessionKey);
-  if (!canOffer) return { commit: await mirror.fetch(commit ?? base), base };
-  const wantsBase = commit === undefined && pushTo === repository;
-  const heads = await mirror
-    .fetchBranches([`${own}*`, ...(wantsBase ? [base] : [])], pushTo)
-    .catch((error: unknown) => {
-      // A branch outlives its base.
-      if (wantsBase && error instanceof DriverError && !error.retryable)
-        return mirror.fetchBranches([`${own}*`], pushTo);
-      throw error;
-    });
+  const isFork = pushTo !== repository;
+  const asked = [named, wanted, canOffer && !isFork ? own : undefined].filter((name) => name !== undefined);
+  const refs = await mirror.listRefs(asked.map(toRef));
+  const base = named ?? refs.defaultBranch;
+  if (base === undefined)
+    throw new DriverError(`${repository} has no default branch: it may be empty.`, { retryable: false });
+  const find = (name: string): RemoteCommit => {
+    if (COMMIT.test(name)) return { commit: name };
+    const commit = refs.commits.get(toRef(name));
+    if (commit === undefined) throw toNoRef(repository, name, refs);
+    return { commit, ref: toRef(name) };
+  };
+  const findBase = (): RemoteCommit => find(base);
+  const atBase = (branch?: string): FoundStart => {
+    const head = find(wanted ?? base);
+    return { start: { commit: head.commit, base, branch }, head, findBase };
+  };
+  if (!canOffer) return atBase();
+  const heads = isFork ? await mirror.listRefs([toRef(own)], pushTo) : refs;
   const branches = Array.from({ length: MAX_BRANCHES }, (_, at) => (at === 0 ? own : `${own}-${at + 1}`));
   for (const branch of branches) {
     const pull = await host.findPull(repository, { repository: pushTo, branch }, signal);
     if (pull && !pull.isOpen) continue;
-    const head = heads.get(branch);
-    if (head !== undefined) return { commit: head, base, branch, head };
-    return { commit: heads.get(base) ?? (await mirror.fetch(commit ?? base)), base, branch };
+    const commit = heads.commits.get(toRef(branch));
+    // A branch outlives its base.
+    if (commit === undefined) return atBase(branch);
+    const head = { commit, ref: toRef(branch), repository: pushTo };
+    return { start: { commit, base, branch, head: commit }, head, findBase };
   }
-  return { commit: await mirror.fetch(commit ?? base), base };
+  return atBase();
 }
 
 /** `agent/` and 8 digits of the session key's hash. */
