@@ -127,6 +127,21 @@ describe.each(["github", "gitlab", "gitea"] as const)("%s", (kind) => {
     expect([forge.branches(), forge.pulls.length]).toEqual(before);
   });
 
+  test("while its base is gone nothing is pushed, and then it is as before", async () => {
+    const change = await make();
+    forge.git("branch", "-m", "main", "trunk");
+    const before = [forge.branches(), forge.pulls.length];
+    await expect(publish(change)).rejects.toMatchObject({
+      message: expect.stringMatching(
+        /^acme\/app has no branch main: .* Its default branch is trunk\. Restore it and retry/,
+      ),
+      retryable: false,
+    });
+    expect([forge.branches(), forge.pulls.length]).toEqual(before);
+    forge.git("branch", "-m", "trunk", "main");
+    expect(await publish(change)).toMatchObject({ branch: change.arguments.branch, isOpen: true });
+  });
+
   test("refusals of the service are final, and say so", async () => {
     const change = await make();
     forge.fail(/service=git-receive-pack/, 403);

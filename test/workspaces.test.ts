@@ -368,19 +368,19 @@ describe("what a mapping allows", () => {
   beforeAll(() => start("github", USES));
   afterAll(stop);
 
-  const question = async (hook: string, posted: Posted): Promise<Json> => {
-    const eventId = (await accept(hook, posted)) ?? "";
-    return waitFor(async () => {
+  const question = async (hook: string, posted: Posted): Promise<Json> =>
+    findQuestion((await accept(hook, posted)) ?? "");
+  const findQuestion = (eventId: string): Promise<Json> =>
+    waitFor(async () => {
       const { approvals } = await service.api("/api/approvals?state=open");
       return approvals.find((one: Json) => one.eventId === eventId);
     }, "the question");
-  };
   const decide = async ({ id, eventId }: Json, decision: string): Promise<Json> => {
     expect(await service.operate("POST", `/api/approvals/${id}`, { decision })).toMatchObject({ status: 200 });
     return service.settled(eventId);
   };
 
-  test("a denied change is not pushed, and stays in the tree", async () => {
+  test("a denied change is not pushed, and stays in the tree, also while the base is gone or the service is down", async () => {
     const before = forge.branches();
     const asked = await question("ask", issue("run: echo 2 > src/a.ts; echo It is 2", 20));
     expect(asked).toMatchObject({
@@ -391,7 +391,20 @@ describe("what a mapping allows", () => {
     expect(denied.runs[0]).toMatchObject({ state: "done", reply: expect.stringContaining("It is 2") });
     expect(forge.branches()).toEqual(before);
     expect(forge.pulls).toEqual([]);
-    const again = await question("ask", issue("run: cat src/a.ts; echo more > README.md", 20));
+    forge.git("branch", "-m", "main", "trunk");
+    const next = issue("run: cat src/a.ts; echo more > README.md", 20);
+    const refused = await post("ask", next);
+    expect(refused.runs).toMatchObject([
+      {
+        state: "failed",
+        attempts: 1,
+        error: expect.stringMatching(/^acme\/app has no branch main: .* Its default branch is trunk\./),
+      },
+    ]);
+    forge.git("branch", "-m", "trunk", "main");
+    forge.fail(/git-upload-pack/, 503);
+    await service.operate("POST", `/api/dead-letters/${refused.runs[0].id}/retry`);
+    const again = await findQuestion(refused.id);
     expect(again.arguments).toMatchObject({ title: "2", files: ["M README.md +1 -1", "M src/a.ts +1 -1"] });
     const approved = await decide(again, "approve");
     expect(approved.runs[0].reply).toMatch(/^2\n\nhttp/);

@@ -1,4 +1,4 @@
-import { lstatSync, readFileSync, readlinkSync, copyFileSync, rmSync, type Stats, writeFileSync } from "node:fs";
+import { lstatSync, readFileSync, readlinkSync, copyFileSync, rmSync, type Stats } from "node:fs";
 import path from "node:path";
 import type { OfferedChange, TurnWorkspace } from "../../core/ports/agent.ts";
 import { DriverError } from "../../core/errors.ts";

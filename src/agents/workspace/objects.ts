@@ -6,7 +6,7 @@ import type { OfferedChange } from "../../core/ports/agent.ts";
 import { createFolder } from "../../core/shared/system/files.ts";
 import { toOneLine } from "../../core/shared/text/text.ts";
 
-export interface CommitParts extends Pick<OfferedChange, "parent" | "tree" | "author" | "at" | "message"> {}
+interface CommitParts extends Pick<OfferedChange, "parent" | "tree" | "author" | "at" | "message"> {}
 
 /** Stores a commit. The same parts make the same one, on every node. */
 export function writeCommit({ parent, tree, author, at, message }: CommitParts, folder: string): string {

@@ -38,13 +38,15 @@ const MAX_NEXT = 20;
 export async function publishChange(change: OfferedChange, options: PublishOptions): Promise<Published> {
   const { mirrors, host, signal } = options;
   const { account, head, pushTo, arguments: args } = change;
-  const { repository, branch: first, commit } = args;
+  const { repository, base, branch: first, commit } = args;
   if (!/^agent\/[\da-f]{8}(?:-\d{1,3})?$/.test(first)) throw new NotPublished(`the service pushes to agent/* only`);
   const from = pushTo ?? repository;
   const mirror = await openMirror({ mirrors, account, repository, host, signal });
   const findPull = (branch: string): Promise<Pull | undefined> =>
     host.findPull(repository, { repository: from, branch }, signal);
-  const { commits: heads } = await mirror.listRefs([toRef(first.replace(/-\d+$/, ""))], from);
+  const own = toRef(first.replace(/-\d+$/, ""));
+  const refs = await mirror.listRefs([toRef(base), ...(from === repository ? [own] : [])]);
+  const { commits: heads } = from === repository ? refs : await mirror.listRefs([own], from);
   for (let n = 0, branch = first; n < MAX_NEXT; n++, branch = toNext(branch)) {
     const [pull, there] = [await findPull(branch), heads.get(toRef(branch))];
     // Somebody may have closed it since an earlier attempt.
@@ -59,6 +61,8 @@ export async function publishChange(change: OfferedChange, options: PublishOptio
       if (branch === first) throw new NotPublished("the branch has commits that this change does not know");
       continue;
     }
+    // Without its base, a pull request cannot be made.
+    if (!pull && !refs.commits.has(toRef(base))) throw toNoRef(repository, base, refs);
     if (there !== commit) await push(change, { branch, expected, mirror, options });
     const made = pull ?? (await openPull(branch));
     return { ...made, branch };
@@ -67,7 +71,7 @@ export async function publishChange(change: OfferedChange, options: PublishOptio
 
   async function openPull(branch: string): Promise<Pull> {
     const { idempotencyKey, sign } = options;
-    const { base, title } = args;
+    const { title } = args;
     const wanted = { head: { repository: from, branch }, base, title, text: change.text, idempotencyKey, sign };
     try {
       return await host.openPull(repository, wanted, signal);
@@ -75,8 +79,7 @@ export async function publishChange(change: OfferedChange, options: PublishOptio
       // An answer that was lost, or another attempt.
       const found = await findPull(branch).catch(() => undefined);
       if (found?.isOpen) return found;
-      const refs = await mirror.listRefs([toRef(base)]).catch(() => undefined);
-      throw refs?.commits.has(toRef(base)) === false ? toNoRef(repository, base, refs) : error;
+      throw error;
     }
   }
 }

@@ -60,7 +60,7 @@ function toLine(text: string): string {
 
 function readLines(answer: Buffer): string[] {
   const lines: string[] = [];
-  for (let from = 0; ; ) {
+  for (let from = 0; ;) {
     const length = answer.toString("latin1", from, from + 4);
     if (length === END) return lines;
     const to = from + (/^[\da-f]{4}$/i.test(length) ? Number.parseInt(length, 16) : 0);
@@ -86,7 +86,7 @@ function toRefs(lines: readonly string[]): Refs {
   return { defaultBranch, commits };
 }
 
-/** As the program writes it. */
+/** A status in the words of the program. */
 function toRefusal(status: number): string {
   return status >= 300 && status < 400 ? "redirect" : `error: ${status}`;
 }
@@ -100,6 +100,7 @@ export function toRef(name: string): string {
 export function toNoRef(repository: string, name: string, { defaultBranch }: Refs): DriverError {
   const shown = name.startsWith("refs/") ? name : `branch ${name}`;
   const other = defaultBranch === undefined ? "" : ` Its default branch is ${defaultBranch}.`;
-  const message = `${repository} has no ${shown}: it was deleted or renamed.${other} Restore it and retry, or name another one in workspace and replay the event.`;
+  const next = "Restore it and retry the run, or name another one in workspace and replay the event.";
+  const message = `${repository} has no ${shown}: it may have been deleted or renamed.${other} ${next}`;
   return new DriverError(message, { retryable: false });
 }

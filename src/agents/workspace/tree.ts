@@ -120,10 +120,7 @@ interface FoundStart {
 }
 
 /** Where a turn begins, by the refs at the service. Nothing is fetched. */
-async function findStart(
-  { workspace, sessionKey, host, signal }: TreeOptions,
-  mirror: Mirror,
-): Promise<FoundStart> {
+async function findStart({ workspace, sessionKey, host, signal }: TreeOptions, mirror: Mirror): Promise<FoundStart> {
   const { repository, base: named, commit: wanted, pushTo = repository, canOffer } = workspace;
   const own = toBranch(sessionKey);
   const isFork = pushTo !== repository;
