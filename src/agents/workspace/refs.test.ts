@@ -28,10 +28,9 @@ const ask = (status: number, body: string): ReturnType<typeof listRefs> => {
 const line = (text: string): string => `${(text.length + 5).toString(16).padStart(4, "0")}${text}\n`;
 const [A, B] = ["a".repeat(40), "b".repeat(40)] as const;
 
-test("one request in Git's protocol asks for refs and the default branch", async () => {
+test("one request in Git's protocol asks for refs and the default branch, which needs no other", async () => {
   const lines = [
     `${A} HEAD symref-target:refs/heads/main`,
-    `${A} refs/heads/main`,
     `${A} refs/tags/v1 peeled:${B}`,
     "junk refs/heads/other",
   ];

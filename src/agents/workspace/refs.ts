@@ -81,7 +81,8 @@ function toRefs(lines: readonly string[]): Refs {
       attributes.find((one) => one.startsWith(start))?.slice(start.length),
     );
     if (ref === "HEAD") defaultBranch = target;
-    else if (COMMIT.test(peeled ?? id)) commits.set(ref, peeled ?? id);
+    const name = ref === "HEAD" && target !== undefined ? toRef(target) : ref;
+    if (COMMIT.test(peeled ?? id)) commits.set(name, peeled ?? id);
   }
   return { defaultBranch, commits };
 }
