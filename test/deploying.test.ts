@@ -4,6 +4,7 @@ import { once } from "node:events";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { text as readText } from "node:stream/consumers";
 import { Script } from "node:vm";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { parseAllDocuments } from "yaml";
@@ -99,10 +100,28 @@ test("the workflow of a release needs the gate, pins its actions, and has no rig
     release: { contents: "write", packages: "write" },
   });
   for (const [name, job] of Object.entries<Loose>(release.jobs)) {
-    if (name !== "check") expect(job.needs).toEqual(name === "release" ? ["npm", "image"] : "check");
+    if (name !== "check") expect(job.needs).toEqual(name === "release" ? ["check", "npm", "image"] : "check");
     for (const { uses } of job.steps) if (uses) expect(uses).toMatch(/@[\da-f]{40}$/);
   }
   expect(release.jobs.check.steps.map(({ run: line }: Loose) => line)).toContain("bash .ci/run");
+  // Each output of the script is used.
+  const { outputs } = release.jobs.check;
+  expect(Object.keys(outputs)).toEqual(["npm", "image", "latest"]);
+  for (const name of Object.keys(outputs))
+    expect(read("../../.github/workflows/release.yml")).toContain(`needs.check.outputs.${name} }}`);
+});
+
+test.each([
+  ["v0.2.1", "latest", "0.2.1 0.2 latest", true],
+  ["v0.1.12", "release-0.1", "0.1.12 0.1", false],
+  ["v0.1.8", "release-0.1", "0.1.8", false],
+  ["v0.10.0", "latest", "0.10.0 0.10 latest", true],
+  ["v0.3.0-rc.1", "next", "0.3.0-rc.1", false],
+])("%s is published as %s, its image as %s", async (tag, npm, image, latest) => {
+  const program = path.join(root, ".ci/release-tags.ts");
+  const child = spawn(process.execPath, [program, tag], { stdio: ["pipe", "pipe", "inherit"] });
+  child.stdin.end(`v0.1.0\nv0.1.9\nv0.2.0\nv0.3.0-rc.1\nnightly\n${tag}\n`);
+  expect(await readText(child.stdout)).toBe(`npm=${npm}\nimage=${image}\nlatest=${latest}\n`);
 });
 
 test("a release has one version: tag, package, changelog, images", async () => {

@@ -121,6 +121,15 @@ test("README has at most 700 words and two pictures; it and the changelog count 
   for (const [written, text, count] of counts) expect(written.exec(text)?.[1]).toBe(String(count));
 });
 
+test("README names the packages of an installation that have install scripts", () => {
+  const [readme, lock] = ["README.md", "package-lock.json"].map((name) => readFileSync(path.join(root, name), "utf8"));
+  const { packages }: { packages: Record<string, { hasInstallScript?: true; dev?: true }> } = JSON.parse(lock ?? "");
+  const installed = Object.entries(packages).filter(([, { hasInstallScript, dev }]) => hasInstallScript && !dev);
+  const names = installed.map(([place]) => place.replace(/^.*node_modules\//, "") || "hookline");
+  const [, listed = ""] = /install scripts of (.*?) are not approved/.exec(readme ?? "") ?? [];
+  expect(Array.from(listed.matchAll(/`(\S+)`/g), ([, name]) => name)).toEqual(names);
+});
+
 test("README, guides and drivers have at most 29,000 words", () => {
   const words = pages.flatMap((page) => readFileSync(path.join(root, page), "utf8").trim().split(/\s+/));
   expect(words.length).toBeLessThanOrEqual(29_000);
