@@ -43,16 +43,20 @@ type Json = ReturnType<typeof JSON.parse>;
 
 const PLACES = toButtonPlaces(() => ({ slack, telegram, discord, mattermost }));
 
+/** Their presets know who is a member. */
+const WITH_MEMBERS = new Set(["slack", "mattermost"]);
+
 interface ConfigChanges {
   uses?: { use: string; with: Record<string, unknown> }[];
   approvals?: object;
+  channels?: UserConfig["channels"];
 }
 
 /** A reply that was made from a private ticket, to a place that others can see, waits for a person. */
 function toConfig(name: string, more: ConfigChanges = {}): UserConfig {
   const place = PLACES[name]!;
   const secret = name === "discord" ? DISCORD_KEY : PRESS_SECRET;
-  const from = name === "slack" || name === "mattermost" ? {} : { from: "anyone" };
+  const from = WITH_MEMBERS.has(name) ? {} : { from: "anyone" };
   const uses = more.uses ?? [{ use: name, with: { secret, deliver: false, ...from } }];
   const to = place.to();
   return {
@@ -62,6 +66,7 @@ function toConfig(name: string, more: ConfigChanges = {}): UserConfig {
       telegram: { token: telegram.token, baseUrl: telegram.baseUrl },
       discord: { token: discord.token, baseUrl: discord.baseUrl },
       mattermost: { token: mattermost.token, baseUrl: mattermost.baseUrl },
+      ...more.channels,
     },
     agents: {
       providers: { house: { kind: "openai-compatible", baseUrl: models.baseUrl } },
@@ -218,6 +223,29 @@ test("a button is none in another service, also of somebody who may decide", asy
   const elsewhere = await postPress(service, "telegram", { value, person: "222", messageId: `${telegram.chat}:1` });
   expect(elsewhere.reason).toMatch(/^it is a press (?:that does not count|of a button that is not known)/);
   expect((await readApproval(asked)).state).toBe("open");
+});
+
+test.each(Object.keys(PLACES))("a press in another account of %s does not count", async (name) => {
+  const secret = name === "discord" ? DISCORD_KEY : PRESS_SECRET;
+  const from = WITH_MEMBERS.has(name) ? {} : { from: "anyone" };
+  const servers = { slack, telegram, discord, mattermost };
+  const { token, baseUrl } = servers[name as keyof typeof servers];
+  const { to, person } = PLACES[name]!;
+  const bounded = { secret, deliver: false, ...from, place: to() };
+  await use(name, {
+    uses: [
+      { use: name, with: bounded },
+      { use: name, with: { ...bounded, path: "eu", account: "eu" } },
+    ],
+    channels: { [`${name}:eu`]: { token, baseUrl } },
+    approvals: { by: [`${name}:${person}`, `${name}:eu:${person}`] },
+  });
+  const asked = await ask(name);
+  const { reason } = await press(name, asked, asked.buttons[0]!.value, { hook: "eu" });
+  expect(reason).toMatch(/^it is a press that does not count/);
+  expect((await readApproval(asked)).state).toBe("open");
+  await press(name, asked, asked.buttons[0]!.value);
+  await expect.poll(async () => (await readApproval(asked)).state).not.toBe("open");
 });
 
 test("without people in by, a question has no buttons", async () => {

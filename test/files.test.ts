@@ -118,7 +118,10 @@ function toConfig(): UserConfig {
     },
   ];
   return {
-    channels: { mattermost: { baseUrl: `http://127.0.0.1:${port}`, token: "secret-token" } },
+    channels: {
+      mattermost: { baseUrl: `http://127.0.0.1:${port}`, token: "secret-token" },
+      "mattermost:eu": { baseUrl: `http://127.0.0.1:${port}`, token: "token-of-eu" },
+    },
     agents: {
       providers: { house: { kind: "openai-compatible", baseUrl: models.baseUrl } },
       defaults: { model: "house/large", maxAttempts: 1 },
@@ -134,6 +137,22 @@ function toConfig(): UserConfig {
           match: { path: "form" },
           ...base,
           attachments: [{ each: "files", name: "{{item.name}}", content: "content" }],
+        },
+        {
+          id: "ses",
+          match: { path: "ses" },
+          ...base,
+          mail: "ses",
+          forEach: "messages",
+          messageTemplate: "{{item.subject}}",
+          attachments: [{ each: "files", name: "{{item.name}}", content: "content" }],
+        },
+        {
+          id: "eu",
+          match: { path: "eu" },
+          ...base,
+          source: { ...source, channel: "mattermost:eu" },
+          attachments,
         },
         {
           id: "body",
@@ -297,6 +316,21 @@ test("files of a form are in the event", async () => {
   expect(JSON.stringify(models.lastMessages().at(-1))).toContain(PNG.toString("base64"));
 });
 
+test("files of a mail that SES has posted as it is are read from the event", async () => {
+  const { body } = await service.post("ses", { Message: toSesMessage(toMail("shot.png", PNG)) });
+  const { full, images } = await readRun(body.eventId);
+  expect(full).toMatchObject({ state: "done", warnings: [] });
+  expect(images).toEqual([`data:image/png;base64,${PNG.toString("base64")}`]);
+});
+
+test("each account reads the files of its own events, with its own token", async () => {
+  await Promise.all([run([{ id: "png" }], "eu"), run([{ id: "gif" }])]);
+  expect(asked.toSorted((a, b) => a.url.localeCompare(b.url))).toEqual([
+    { url: "/api/v4/files/gif", authorization: "Bearer secret-token" },
+    { url: "/api/v4/files/png", authorization: "Bearer token-of-eu" },
+  ]);
+});
+
 test("the files of a mail come from its mailbox, and by a made-up name from none", async () => {
   const isWatched = async (): Promise<boolean> => (await service.api("/api/status")).mail[0].state === "watching";
   await waitFor(isWatched, "the mailbox");
@@ -355,6 +389,7 @@ describe("presets", () => {
       "postmark",
       "sendgrid",
       "mailgun",
+      "sns",
     ];
     const presets = uses.map((use) => ({
       use,
@@ -405,6 +440,7 @@ describe("presets", () => {
       postmark: [{ name: "a.png", type: "image/png", size: 5, content: ["Attachments", "0", "Content"] }],
       sendgrid: [{ name: "photo.jpg", type: "image/jpeg", size: 12, content: ["files", "0", "content"] }],
       mailgun: [{ name: "photo.jpg", type: "image/jpeg", size: 12, content: ["files", "0", "content"] }],
+      sns: [{ name: "shot.png", type: "image/png", size: PNG.length, content: ["files", "0", "content"] }],
     });
   });
 });
@@ -447,8 +483,21 @@ const SAMPLES: [preset: string, sample: string, change?: (payload: Payload) => v
   ],
   ["sendgrid", "mail"],
   ["mailgun", "mail"],
+  ["sns", "mail", (payload) => (payload.Message = toSesMessage(toMail("shot.png", PNG)))],
   ["linear", "issue-create", ({ data }) => (data.description = "![a](https://uploads.linear.app/b1)")],
 ];
+
+/** SES’s message to a topic about a mail that it has received. */
+function toSesMessage(content: string): string {
+  const receipt = { action: { type: "SNS", encoding: "BASE64" } };
+  const mail = { messageId: "m1", destination: ["agent@example.com"], headers: [] };
+  return JSON.stringify({
+    notificationType: "Received",
+    mail,
+    receipt,
+    content: Buffer.from(content).toString("base64"),
+  });
+}
 
 function readRequest(file: string): { headers?: Record<string, string> } {
   try {

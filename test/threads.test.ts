@@ -35,9 +35,9 @@ beforeAll(async () => {
     startSmtp(),
   ]);
   models.reply(FINDING);
-  const slackBlock = { token: slack.token, baseUrl: slack.baseUrl };
   const mail = { host: smtp.host, port: smtp.port, user: smtp.user, password: smtp.password, tls: "none" as const };
   const quiet = { deliver: false, wakeMode: "next-heartbeat" };
+  const eu = { account: "eu", ...quiet };
   const targets = [
     { channel: "slack", to: slack.channel },
     { channel: "mattermost", to: mattermost.channel },
@@ -53,22 +53,27 @@ beforeAll(async () => {
         defaults: { model: "house/large", heartbeat: { channel: "slack", to: slack.channel } },
       },
       channels: {
-        slack: slackBlock,
-        "slack:eu": slackBlock,
-        mattermost: { token: mattermost.token, baseUrl: mattermost.baseUrl },
-        discord: { token: discord.token, baseUrl: discord.baseUrl },
-        telegram: { token: telegram.token, baseUrl: telegram.baseUrl },
-        email: { ...mail, from: "agent@example.org", allow: [smtp.recipient] },
+        ...withOtherAccounts({
+          slack: { token: slack.token, baseUrl: slack.baseUrl },
+          mattermost: { token: mattermost.token, baseUrl: mattermost.baseUrl },
+          discord: { token: discord.token, baseUrl: discord.baseUrl },
+          telegram: { token: telegram.token, baseUrl: telegram.baseUrl },
+          email: { ...mail, from: "agent@example.org", allow: [smtp.recipient] },
+        }),
       },
       hooks: {
         allowRequestSessionKey: true,
         presets: [
           { use: "slack", with: { secret: SECRET, ...quiet } },
-          { use: "slack", with: { path: "slack-eu", account: "eu", secret: OTHER_SECRET, mention: false, ...quiet } },
+          { use: "slack", with: { path: "slack-eu", ...eu, secret: OTHER_SECRET, mention: false } },
           { use: "telegram", with: { secret: SECRET, from: "anyone", ...quiet } },
+          { use: "telegram", with: { path: "telegram-eu", ...eu, secret: OTHER_SECRET, from: "anyone" } },
           { use: "discord", with: { path: "bridge", from: "anyone", ...quiet } },
+          { use: "discord", with: { path: "bridge-eu", ...eu, from: "anyone" } },
           { use: "mattermost", with: { secret: SECRET, ...quiet } },
+          { use: "mattermost", with: { path: "mattermost-eu", ...eu, secret: OTHER_SECRET } },
           { use: "mail", with: { ...quiet } },
+          { use: "mail", with: { path: "mail-eu", ...eu } },
         ],
         mappings: [
           {
@@ -96,6 +101,16 @@ afterAll(async () => {
   await service.close();
   await Promise.all([models, slack, mattermost, discord, telegram, smtp].map((server) => server.close()));
 });
+
+/** The same accounts again, as `slack:eu`: the service must not know that both are at one place. */
+function withOtherAccounts<Block>(channels: Record<string, Block>): Record<string, Block> {
+  return Object.fromEntries(
+    Object.entries(channels).flatMap(([name, block]) => [
+      [name, block],
+      [`${name}:eu`, block],
+    ]),
+  );
+}
 
 interface Sent {
   channel: string;
@@ -131,13 +146,15 @@ async function sessionOf(hook: string): Promise<string | undefined> {
 let posted = 0;
 
 interface Place {
-  /** Writes a message in a thread, or below a message; "": below nothing. */
-  write(thread: string): Promise<string | undefined>;
+  /** Writes a message in a thread, or below a message; "": below nothing. `account`: `-eu` for the other one. */
+  write(thread: string, account?: string): Promise<string | undefined>;
   /** A thread that somebody else has opened. */
   foreign(): Promise<string>;
   /** How many threads the service has. */
   count(): Promise<number> | number;
 }
+
+const secretOf = (account: string): string => (account === "" ? SECRET : OTHER_SECRET);
 
 async function write(hook: string, payload: object): Promise<string | undefined> {
   await service.post(hook, payload);
@@ -146,54 +163,53 @@ async function write(hook: string, payload: object): Promise<string | undefined>
 
 const PLACES: Record<string, Place> = {
   slack: {
-    async write(thread) {
+    async write(thread, account = "") {
       const [channel = "", ts] = thread.split(":");
       const more = thread === "" ? { type: "app_mention" } : { channel, thread_ts: ts };
-      await chat.inSlack({ text: "Why?", ...more });
-      return sessionOf("slack");
+      await chat.inSlack({ text: "Why?", ...more }, secretOf(account), `slack${account}`);
+      return sessionOf(`slack${account}`);
     },
     foreign: async () => `${slack.channel}:${await slack.post("A question")}`,
     count: async () => (await slack.messages()).length,
   },
   mattermost: {
     // The event does not tell the thread.
-    write(thread) {
+    write(thread, account = "") {
       const [, root = ""] = thread.split(":");
       const post_id = root === "" ? mattermost.root : mattermost.answer(root);
       const at = { channel_id: mattermost.channel, post_id, user_id: "ann", user_name: "ann" };
-      return write("mattermost", { token: SECRET, ...at, text: "#agent why?", trigger_word: "#agent" });
+      const post = { token: secretOf(account), ...at, text: "#agent why?", trigger_word: "#agent" };
+      return write(`mattermost${account}`, post);
     },
     foreign: async () => `${mattermost.channel}:${mattermost.root}`,
     count: () => mattermost.roots().filter((root) => root === undefined).length,
   },
   discord: {
-    write(thread) {
+    write(thread, account = "") {
       const author = { id: "1", username: "ann" };
       const id = `44438484986000${String((posted += 1)).padStart(4, "0")}`;
       const at = { id, channel_id: thread === "" ? discord.channel : thread, mentions: [] };
-      return write("bridge", { t: "MESSAGE_CREATE", d: { ...at, author, content: "Why?", type: 0 } });
+      return write(`bridge${account}`, { t: "MESSAGE_CREATE", d: { ...at, author, content: "Why?", type: 0 } });
     },
     foreign: async () => "555555555555555555",
     count: () => discord.threads.size,
   },
   telegram: {
-    async write(thread) {
+    async write(thread, account = "") {
       const [, message] = thread.split(":");
       const chatOf = { id: Number(telegram.chat), type: "group" };
-      await chat.inTelegram({
-        text: "Why?",
-        ...(message && { reply_to_message: { message_id: Number(message), chat: chatOf } }),
-      });
-      return sessionOf("telegram");
+      const below = message && { reply_to_message: { message_id: Number(message), chat: chatOf } };
+      await chat.inTelegram({ text: "Why?", ...below }, secretOf(account), `telegram${account}`);
+      return sessionOf(`telegram${account}`);
     },
     foreign: async () => `${telegram.chat}:99999`,
     count: () => telegram.sent().filter((sent) => sent["reply_parameters"] === undefined).length,
   },
   email: {
-    write(thread) {
+    write(thread, account = "") {
       const id = thread.split(" ")[0]?.replaceAll(/[<>]/g, "");
       const mail = { id: `m${(posted += 1)}`, from: `Ada <${smtp.recipient}>`, subject: "Re: Incident", body: "Why?" };
-      return write("mail", { messages: [{ ...mail, references: id ? [id] : [] }] });
+      return write(`mail${account}`, { messages: [{ ...mail, references: id ? [id] : [] }] });
     },
     foreign: async () => "<theirs@example.com>",
     count: async () => (await smtp.mails()).filter(({ references }) => !references).length,
@@ -245,11 +261,13 @@ test("a message of ours without thread is the start of one, and what we wrote in
   expect(await PLACES["slack"]?.write(to)).toBe(`hook:slack:${to}`);
 });
 
-test("an account does not know the messages of another one", async () => {
-  const thread = (await report("accounts-a", "A1")).get("slack")?.thread ?? "";
-  const [, ts] = thread.split(":");
-  await chat.inSlack({ text: "Why?", thread_ts: ts }, OTHER_SECRET, "slack-eu");
-  expect(await sessionOf("slack-eu")).toBe(`hook:slack-eu:${thread}`);
+test("an account does not know the messages of another one, in any service", async () => {
+  const sent = await report("accounts-a", "A1");
+  for (const [name, place] of Object.entries(PLACES)) {
+    const thread = sent.get(name)?.thread ?? "";
+    expect([name, await place.write(thread)]).toEqual([name, "accounts-a"]);
+    expect(await place.write(thread, "-eu")).toMatch(/^hook:[a-z]+-eu:/);
+  }
 });
 
 test("an answer to what a heartbeat has written is not of the main session", async () => {

@@ -7,6 +7,7 @@ import { createMailService, type MailService } from "../mail/watch/service.ts";
 import type { MailStatus } from "../core/ports/mail-status.ts";
 import { isDown } from "../mail/watch/status.ts";
 import { toRequestContext } from "../core/mapping/item/mapping-run.ts";
+import { withMail } from "../core/mapping/resolve-request.ts";
 import { toStoredRequest } from "../core/ingress/hook-request.ts";
 import { describeNode, toMailView, toRuntimeView } from "../operator/status.ts";
 import { createHealth, type Health } from "./health.ts";
@@ -101,7 +102,10 @@ export function createExecution(parts: Parts, { watch, send, replaced }: Executi
 }
 
 /** A stored event as templates see it; empty if its body was not stored. */
-export async function readEvent({ findParser }: Parts, event: EventRecord | undefined): Promise<object> {
+export async function readEvent({ findParser, current }: Parts, event: EventRecord | undefined): Promise<object> {
   if (!event || event.request.body.length === 0) return {};
-  return toRequestContext(await toStoredRequest(event, findParser));
+  const request = await toStoredRequest(event, findParser);
+  const { config, readMail } = current();
+  const { mapping = {} } = config.hooks.mappings.find(({ id }) => id === event.mapping) ?? {};
+  return toRequestContext(await withMail(request, mapping, readMail));
 }

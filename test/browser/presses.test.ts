@@ -1,9 +1,12 @@
 /** Every action of the page, pressed twice, in a service that has run for three days. */
-import { mkdtempSync } from "node:fs";
+import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import type { Locator } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { silentTelemetry } from "../../src/core/telemetry/telemetry.ts";
+import { HEALTH } from "../../src/operator/inbox/health-items.ts";
+import { createSqliteJournal } from "../../src/stores/sqlite/sqlite.ts";
 import { startBrowser, type TestBrowser } from "../support/browser.ts";
 import { writeSeed } from "../support/seed.ts";
 import { GATEWAY_TOKEN, openService, type Service } from "../support/service.ts";
@@ -13,13 +16,41 @@ let browser: TestBrowser;
 beforeAll(async () => {
   const folder = mkdtempSync(path.join(tmpdir(), "hookline-presses-"));
   await writeSeed(folder, { isHostile: true });
+  await addSurroundings(folder);
   service = await openService(folder, { saves: true });
+  for (const n of [1, 2]) await service.post("unheard-of", { n });
   browser = await startBrowser();
 }, 180_000);
 afterAll(async () => {
   await browser.close();
   await service.close();
 });
+
+/** A schedule, tools and a sender that do not answer, and an agent that has subscribed. */
+async function addSurroundings(folder: string): Promise<void> {
+  const file = path.join(folder, "webhooks.json5");
+  const config = JSON.parse(readFileSync(file, "utf8"));
+  const digest = { id: "digest", schedule: { every: "1d" }, messageTemplate: "Good morning.", deliver: false };
+  config.hooks.mappings.push(digest);
+  const calls = { show: { description: "One ticket.", get: "/{id}", input: { id: "string" } } };
+  config.agents.tools = { away: { kind: "http", baseUrl: "http://127.0.0.1:1", private: true, calls } };
+  writeFileSync(file, JSON.stringify(config));
+  const journal = await createSqliteJournal({ folder: path.join(folder, ".webhooks"), telemetry: silentTelemetry });
+  const at = Date.now() - 600_000;
+  const json = JSON.stringify({ since: at, at, text: "nothing answers" });
+  await journal.writeNotes(["tools:away", "missed:github"].map((key) => ({ kind: HEALTH, key, json })));
+  const terms = {
+    id: "sub-1",
+    principal: "ann",
+    name: "ci.failed",
+    arguments: {},
+    url: "https://agent.example/events",
+  };
+  const times = { createdAt: at, refreshedAt: at };
+  const progress = { acked: 0, cursor: "", scanned: 0, open: [], abandonedCount: 0 };
+  await journal.publications.subscribe({ ...terms, secret: "", ...times }, progress);
+  await journal.close();
+}
 
 const GRAFANA = "activity?show=turns&status=failed&hook=grafana";
 const LINEAR = "activity?show=turns&status=waiting&hook=linear";
@@ -77,11 +108,19 @@ const PRESSES: Press[] = [
   { button: /^Record$/, place: "activity?show=recordings", sends: "POST /api/recordings" },
   { button: /^Save$/, place: "mappings/support/edit", sends: "PUT /api/mappings" },
   { button: /^Delete the recording/, place: findRecording, sends: "DELETE /api/recordings/:id" },
+  { button: /^Run now digest/, place: "mappings/digest", sends: "POST /api/mappings/digest/run" },
+  { button: /^Run now digest/, place: "mappings/digest", sends: "POST /api/mappings/digest/run" },
+  { button: /^Try now: /, place: "inbox/tools%3Aaway", sends: "POST /api/tools/away/try" },
+  { button: /^Catch up: /, place: "inbox/missed%3Agithub", sends: "POST /api/events/catch-up" },
+  { button: /^Catch up: /, place: "inbox/missed%3Agithub", sends: "POST /api/events/catch-up" },
+  { button: /^End the subscription/, place: "system", sends: "DELETE /api/subscriptions/sub-1", asks: true },
+  { button: /^Release \d+: /, place: findItem(/held: budget/), sends: "POST /api/runs/release" },
+  { button: /^Record the next 20: /, place: "inbox/unknown%3Aunheard-of", sends: "POST /api/recordings" },
 ];
 
 const ENTER = { key: "Enter", code: "Enter", windowsVirtualKeyCode: 13 };
 
-test("each action has one effect, although it is pressed twice", { timeout: 240_000 }, async () => {
+test("each action has one effect, although it is pressed twice", { timeout: 480_000 }, async () => {
   const { page, go } = await browser.open(service.url);
   await page.getByLabel("Gateway token").fill(GATEWAY_TOKEN);
   await page.getByRole("button", { name: "Sign in" }).click();

@@ -10,7 +10,7 @@ interface Posted {
 /** Messages of people, as Slack, Telegram and GitHub post and sign them to the presets of these names. */
 export interface ChatMessages {
   inSlack(event: object, secret?: string, hook?: string): Promise<Posted>;
-  inTelegram(message: object, secret?: string): Promise<Posted>;
+  inTelegram(message: object, secret?: string, hook?: string): Promise<Posted>;
   onGithub(comment: object, options?: { secret?: string; sender?: object }): Promise<Posted>;
 }
 
@@ -37,12 +37,12 @@ export function createChatMessages(service: () => Service, places: () => ChatPla
         return { "x-slack-request-timestamp": time, "x-slack-signature": signature };
       });
     },
-    inTelegram(message, secret = places().secret) {
+    inTelegram(message, secret = places().secret, hook = "telegram") {
       sent += 1;
       const chat = { id: Number(places().telegramChat), type: "group" };
       const about = { message_id: sent, from: { id: 222, is_bot: false }, chat, date: Math.floor(Date.now() / 1000) };
       const payload = { update_id: sent, message: { ...about, ...message } };
-      return post("telegram", payload, () => ({ "x-telegram-bot-api-secret-token": secret }));
+      return post(hook, payload, () => ({ "x-telegram-bot-api-secret-token": secret }));
     },
     onGithub(comment, { secret = places().secret, sender = {} } = {}) {
       sent += 1;

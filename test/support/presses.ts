@@ -11,6 +11,8 @@ export interface Press {
   isForged?: boolean;
   /** The hook token in place of the signature. */
   token?: string;
+  /** Default: that of the service's name. */
+  hook?: string;
 }
 
 export interface Pressed {
@@ -99,16 +101,16 @@ export function sendPress(service: Service, name: string, press: Press): Promise
   count += 1;
   const request = REQUESTS[name]?.(press);
   if (!request) throw new Error(`Nobody presses buttons in ${name}.`);
-  const { token } = press;
+  const { token, hook = name } = press;
   const type = request.headers["content-type"] ?? "";
   const headers = token === undefined ? request.headers : { "content-type": type, authorization: `Bearer ${token}` };
-  return fetch(`${service.url}/hooks/${name}`, { method: "POST", body: request.body, headers });
+  return fetch(`${service.url}/hooks/${hook}`, { method: "POST", body: request.body, headers });
 }
 
 /** Posts a press, and reads what became of it. */
 export async function postPress(service: Service, name: string, press: Press): Promise<Pressed> {
   const response = await sendPress(service, name, press);
   const text = await response.text();
-  const { events } = await service.api(`/api/events?hook=${name}&limit=1`);
+  const { events } = await service.api(`/api/events?hook=${press.hook ?? name}&limit=1`);
   return { status: response.status, body: text === "" ? undefined : JSON.parse(text), reason: events[0]?.reason };
 }

@@ -71,8 +71,7 @@ export async function resolveRequest(
     const counted = withCountingKey(request, mapping);
     requireValidKey(counted);
     requireBodySize(request, mapping.source.mapping.maxBodyBytes ?? config.hooks.maxBodyBytes);
-    const { mail } = mapping.source.mapping;
-    const read = mail === undefined ? counted : withMail(counted, await readMail(mail, counted));
+    const read = await withMail(counted, mapping.source.mapping, readMail);
     if (mapping.check) requireValid(mapping.check, read.payload);
     const time = mapping.bundle && countTime(run);
     const { state = false } = mapping.source.mapping;
@@ -123,9 +122,14 @@ function requireBodySize({ rawBody }: HookRequest, maxBodyBytes: number): void {
   throw bodyTooLarge(maxBodyBytes);
 }
 
-/** The payload of a mail service that also holds the mail as the mail hook takes it. */
-function withMail(request: HookRequest, payload: object): HookRequest {
-  return { ...request, payload, payloadIsBody: false, readExact: undefined };
+/** The request of a mail service, whose payload also holds the mail as the mail hook takes it; any other as it is. */
+export async function withMail(
+  request: HookRequest,
+  { mail }: Pick<MappingInput, "mail">,
+  readMail: ResolveOptions["readMail"],
+): Promise<HookRequest> {
+  if (mail === undefined) return request;
+  return { ...request, payload: await readMail(mail, request), payloadIsBody: false, readExact: undefined };
 }
 
 /** The items of a request as they are rarely needed. Each list is made once. */

@@ -17,7 +17,7 @@ const SAMPLE_BYTES = 65_536;
  */
 const MAX_LINES = 30_000;
 
-interface ReadAttachment extends MailAttachment {
+export interface ReadAttachment extends MailAttachment {
   content: Uint8Array;
 }
 

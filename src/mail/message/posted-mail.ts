@@ -1,7 +1,8 @@
 import { HookError } from "../../core/errors.ts";
 import { parseObject, readOwn, toObject } from "../../core/shared/json.ts";
+import type { ReadAttachment } from "./body.ts";
 import type { Mail, MailAttachment, MailAuthentication } from "../../core/ports/mail-source.ts";
-import { assembleMail, readMail, type ReadOptions } from "./read-mail.ts";
+import { assembleMail, readMail, type ReadOptions, readWholeMail } from "./read-mail.ts";
 
 export interface MailPayload {
   source: string;
@@ -43,8 +44,9 @@ export type MailService = keyof typeof SERVICES;
 const MAX_RAW_CHARACTERS = 1024 * 1024;
 
 /**
- * Adds to a service's payload the mail in it, as the mail hook takes it. Rejects with a 400 if there is none. The server of a mailbox
- * has not seen the mail, so only what the service itself says about the sender is certain.
+ * Adds to a service's payload the mail in it, as the mail hook takes it, and as `files` those of a mail that is posted as it
+ * is. Rejects with a 400 if there is no mail. The server of a mailbox has not seen it, so only what the service itself says
+ * about the sender is certain.
  */
 export async function readServiceMail(
   service: MailService,
@@ -62,11 +64,18 @@ export async function readServiceMail(
   // A mail that is longer than what is read may differ behind that.
   const size = isRaw ? raw.length : undefined;
   const facts = { folder: "", labels: [], receivedAt, attachments, size };
-  const mail = await readMail(bytes, facts, { maxBytes });
+  const { mail, files } = await readWholeMail(bytes, facts, { maxBytes });
   if (mail.from + mail.subject + mail.body === "")
     throw new HookError("invalid_payload", { message: `The payload holds no mail of ${service}.` });
   const messages = [{ ...mail, authentication: authentication ?? mail.authentication }];
-  return { ...payload, source: service, messages };
+  // The last file of a mail that was cut is cut too.
+  const own = isRaw && raw.length <= MAX_RAW_CHARACTERS ? files.map(toPostedFile) : [];
+  return { ...payload, source: service, messages, ...(own.length > 0 && { files: own }) };
+}
+
+/** In the form that the files of a form have. */
+function toPostedFile({ name, type, size, content }: ReadAttachment): object {
+  return { name, type, size, content: Buffer.from(content).toString("base64") };
 }
 
 function toBytes(raw: string | Buffer): Buffer {

@@ -2,7 +2,7 @@ import { createHash, hash } from "node:crypto";
 import type { FollowOptions, Mail, MailAttachment } from "../../core/ports/mail-source.ts";
 import { parseAddresses, toAddresses, toSender } from "./addresses.ts";
 import { readAuthentication } from "./authentication.ts";
-import { DELIVERY_STATUS, readParts } from "./body.ts";
+import { DELIVERY_STATUS, type ReadAttachment, readParts } from "./body.ts";
 import { toDate } from "./date.ts";
 import { type MailHeader, readHeader, splitHeader, toLines, toMailId, toMessageId, toThreadId } from "./header.ts";
 import { decodeWords, guessCharset, repairText } from "./mime.ts";
@@ -25,6 +25,15 @@ const MAX_RECIPIENTS = 100;
 
 /** Reads a mail from its raw bytes (RFC 5322), which may be cut. Never rejects: of a broken mail it reads what it can. */
 export async function readMail(source: Uint8Array, facts: MailFacts, options: ReadOptions): Promise<Mail> {
+  return (await readWholeMail(source, facts, options)).mail;
+}
+
+/** The mail, and the files that its bytes contain. */
+export async function readWholeMail(
+  source: Uint8Array,
+  facts: MailFacts,
+  options: ReadOptions,
+): Promise<{ mail: Mail; files: ReadAttachment[] }> {
   const bytes = toLines(Buffer.from(source.buffer, source.byteOffset, source.byteLength));
   const charset = guessCharset(bytes);
   const { block, body } = splitHeader(bytes);
@@ -37,7 +46,7 @@ export async function readMail(source: Uint8Array, facts: MailFacts, options: Re
   const text = shortenText(parts.text, options.maxBytes);
   // The mail that began the thread.
   const first = toMessageId(header.value("references")) ?? toMessageId(header.value("in-reply-to"));
-  return {
+  const mail = {
     id,
     messageId,
     from: author,
@@ -67,6 +76,7 @@ export async function readMail(source: Uint8Array, facts: MailFacts, options: Re
       options.authservId,
     ),
   };
+  return { mail, files: parts.attachments };
 }
 
 /** The bytes of an attachment, by its place in the list of a mail that was read whole. */
