@@ -177,6 +177,7 @@ test("the types have names of the configuration, and no value", () => {
   expect(alone).toContain(installed.slice(installed.indexOf("declare module")));
   expect(alone).toContain("export type Transform<");
   expect(installed).not.toContain("export type");
+  for (const text of [installed, alone]) expect(text).toContain("time zone is UTC");
   expect(alone + installed).not.toMatch(new RegExp(`${SECRET}|C0123456789`));
   expect(installed).toContain(`    "ci.ts": {
       mappings: "ci" | "nightly";

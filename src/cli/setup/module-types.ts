@@ -38,8 +38,10 @@ export function renderTypes(folder: string, config: TypedConfig): string {
     return `${declarations}\n${register}`;
   }
   const note = `// Types of the transforms in this folder, by the configuration. Generated: \`npx hookline types\` writes it anew.`;
-  return `${note}\n\nexport {};\n\n${register}`;
+  return `${note}\n${ZONE}\n\nexport {};\n\n${register}`;
 }
+
+const ZONE = "// The time zone is UTC and the locale en-US on every machine: give `Intl` a `timeZone` and a locale.";
 
 export function isPackageInstalled(folder: string): boolean {
   if (existsSync(path.join(folder, "node_modules/hookline/package.json"))) return true;
