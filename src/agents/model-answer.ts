@@ -61,6 +61,9 @@ export function readAnswers(format: AnswerFormat): typeof fetch {
   };
 }
 
+/** Without a byte order mark, other than `toString`. */
+const UTF8 = new TextDecoder();
+
 async function readWhole(body: AsyncIterable<Uint8Array>): Promise<string> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
@@ -70,7 +73,7 @@ async function readWhole(body: AsyncIterable<Uint8Array>): Promise<string> {
     if (bytes > MAX_BYTES) throw new AnswerTooLong(MAX_BYTES);
     chunks.push(chunk);
   }
-  return new TextDecoder().decode(Buffer.concat(chunks));
+  return UTF8.decode(Buffer.concat(chunks));
 }
 
 /** Headers of a failure that are read. */

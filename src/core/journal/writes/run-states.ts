@@ -106,7 +106,10 @@ export function* recordSteps(
   return true;
 }
 
-const PROGRESSED = "UPDATE hookline.runs SET attempts = 1, interruptions = 0, interrupted_at = NULL WHERE id = $1";
+/** Most rows have nothing to change. */
+const PROGRESSED = `
+  UPDATE hookline.runs SET attempts = 1, interruptions = 0, interrupted_at = NULL
+  WHERE id = $1 AND (attempts, interruptions) <> (1, 0)`;
 
 /** Asks and holds. The run is ready instead if a question has ended already, or is not opened. */
 function* holdForQuestions(
