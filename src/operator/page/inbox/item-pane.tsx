@@ -39,7 +39,7 @@ export function ItemPane({ id, from }: { id: string; from: Loaded<{ items: Inbox
   return (
     <Loading from={from}>
       {() => {
-        if (!last.current) return id.startsWith("failed:") ? <EndedPane id={id} /> : <Card {...OVER} />;
+        if (!last.current) return <Card title="This is over" facts="Nothing of it waits for a person any more." />;
         const { title, subject, since, blocks, actions } = last.current;
         const facts = (
           <>
@@ -56,16 +56,6 @@ export function ItemPane({ id, from }: { id: string; from: Loaded<{ items: Inbox
       }}
     </Loading>
   );
-}
-
-const OVER = { title: "This is over", facts: "Nothing of it waits for a person any more." };
-
-/** Failures that were treated before the page was opened. */
-function EndedPane({ id }: { id: string }): JSX.Element {
-  const { data, status } = useCall("GET /api/inbox/:id*", { id }, 0);
-  if (!data) return status === 404 ? <Card {...OVER} /> : <p class="quiet">Loading…</p>;
-  const { title, ended, blocks } = data;
-  return <Card title={title} facts={<Time at={ended?.at} before={ended?.word} />} blocks={blocks} />;
 }
 
 interface QuestionProps {
