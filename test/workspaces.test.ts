@@ -266,10 +266,14 @@ describe.each(KINDS)("$kind", ({ kind, issue, pull: pullRequest, comment, check,
     expect(first.runs[0]).toMatchObject({ state: "done" });
     const [branch = ""] = Object.keys(forge.branches()).filter((name) => BRANCH.test(name));
     const head = forge.branches()[branch]!;
-    expect(forge.git("show", "--format=%an <%ae>%n%s", "--stat", head)).toMatch(
-      /^Hookline <hookline@localhost>\nIt fixes #1 @ann\n\n src\/a\.ts \| 2 \+-/,
-    );
-    expect(forge.git("rev-parse", `${head}^`)).toBe(base);
+    const [parent, ...lines] = forge.git("show", "--format=%P%n%an <%ae>%n%s", "--stat", head).split("\n");
+    expect(parent).toBe(base);
+    expect(lines.slice(0, 4)).toEqual([
+      "Hookline <hookline@localhost>",
+      "It fixes #1 @ann",
+      "",
+      expect.stringMatching(/^ src\/a\.ts \| 2 \+-/),
+    ]);
     const [pull] = forge.pulls;
     expect(pull).toMatchObject({ repository: "acme/app", base: "main", isDraft: true, state: "open" });
     // Without effects.
@@ -290,21 +294,29 @@ describe.each(KINDS)("$kind", ({ kind, issue, pull: pullRequest, comment, check,
       },
     ]);
 
-    const second = await post(kind, comment(pull?.number ?? 0, "run: cat src/a.ts built/x; echo 3 > src/a.ts"));
+    // A second change, and checks that ask for no turn, are the same for all.
+    const isWhole = kind === "github";
+    const edit = isWhole ? "; echo 3 > src/a.ts" : "";
+    const second = await post(kind, comment(pull?.number ?? 0, `run: cat src/a.ts built/x${edit}`));
     expect(second.runs[0]).toMatchObject({ sessionKey: first.runs[0].sessionKey, state: "done" });
     expect(second.runs[0].reply).toMatch(/^2\nx/);
     const next = forge.branches()[branch]!;
-    expect(forge.git("rev-parse", `${next}^`)).toBe(head);
+    if (isWhole) expect(forge.git("rev-parse", `${next}^`)).toBe(head);
     expect(forge.pulls).toHaveLength(1);
 
     // Checks of an older commit and of the head, twice.
-    expect(await post(kind, check(branch, head))).toMatchObject({ status: "skipped", reason: "about an older commit" });
+    if (isWhole)
+      expect(await post(kind, check(branch, head))).toMatchObject({
+        status: "skipped",
+        reason: "about an older commit",
+      });
     const third = await post(kind, check(branch, next));
     expect(third.runs[0]).toMatchObject({ sessionKey: first.runs[0].sessionKey, state: "done" });
-    expect(await post(kind, check(branch, next))).toMatchObject({
-      status: "skipped",
-      reason: "this commit has its turn already",
-    });
+    if (isWhole)
+      expect(await post(kind, check(branch, next))).toMatchObject({
+        status: "skipped",
+        reason: "this commit has its turn already",
+      });
 
     // To a fork: the repository gets the pull request only.
     const before = forge.branches();
@@ -329,7 +341,7 @@ describe.each(KINDS)("$kind", ({ kind, issue, pull: pullRequest, comment, check,
     expect(forge.pulls).toHaveLength(2);
 
     // The rest is the same for all.
-    if (kind !== "github") return;
+    if (!isWhole) return;
     // A person pushes: the work that nobody has pushed is dropped.
     const pushed = forge.commit({ "src/a.ts": "4\n" }, { branch });
     const fourth = await post(
@@ -488,10 +500,12 @@ describe("what a mapping allows", () => {
   });
 });
 
-/** All orders of three. */
-const ORDERS = [0, 1, 2].flatMap((first) =>
-  [1, 2].map((step) => [first, (first + step) % 3, (first + 2 * step) % 3] as const),
-);
+/** The newest at each place. */
+const ORDERS = [
+  [2, 1, 0],
+  [1, 2, 0],
+  [0, 1, 2],
+];
 
 /** The same event in a public repository, by somebody who is no member. */
 function byStranger({ payload, headers }: Posted): Posted {

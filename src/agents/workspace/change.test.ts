@@ -6,7 +6,7 @@ import path from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { OfferedChange, TurnWorkspace } from "../../core/ports/agent.ts";
 import { findChange, type FoundChange } from "./change.ts";
-import { git, NO_ATTRIBUTES } from "./git.ts";
+import { gitAll, NO_ATTRIBUTES } from "./git.ts";
 import type { OpenedTree } from "./tree.ts";
 
 let root: string;
@@ -31,8 +31,13 @@ beforeAll(async () => {
   const first = { repository: bare, tree: path.join(root, "checked-out"), own: path.join(root, "own"), signal };
   for (const folder of [first.tree, first.own]) mkdirSync(folder);
   writeFileSync(path.join(first.own, "HEAD"), `${base}\n`);
-  await git(["read-tree", base], first);
-  await git(["checkout-index", "--all", "--force", "--index"], first);
+  await gitAll(
+    [
+      ["read-tree", base],
+      ["checkout-index", "--all", "--force", "--index"],
+    ],
+    first,
+  );
 });
 afterAll(() => rmSync(root, { recursive: true, force: true }));
 
@@ -148,9 +153,10 @@ test.each<[string, (folder: string) => void, string[]]>([
 /** The patch alone makes the commit again, with nothing of the tree. */
 async function expectSameCommit({ patch, tree }: OfferedChange): Promise<void> {
   const at = { repository: path.join(root, "mirror.git"), index: path.join(root, `again-${(count += 1)}`), signal };
-  await git(["read-tree", base], at);
-  await git(["apply", "--cached", "--binary", "--whitespace=nowarn"], { ...at, input: Buffer.from(patch, "base64") });
-  expect((await git(["write-tree"], at)).toString().trim()).toBe(tree);
+  const apply = ["apply", "--cached", "--binary", "--whitespace=nowarn"];
+  const input = Buffer.from(patch, "base64");
+  const made = await gitAll([["read-tree", base], apply, ["write-tree"]], { ...at, input });
+  expect(made.toString().trim()).toBe(tree);
 }
 
 const OUTSIDE = "/etc/passwd";
