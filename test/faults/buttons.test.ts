@@ -1,5 +1,4 @@
 /** `kill -9` between a question with buttons and its record: it stays one question, and a press below any of its messages decides it. */
-import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
@@ -20,7 +19,7 @@ import { startSlack } from "../support/vendors/slack.ts";
 
 const REPLY = "The disk of db-7 is full.";
 
-/** The requests that post a message. Telegram is last: it recognizes no repeat, so that another kill would be a third message. */
+/** The requests that post a message. */
 const POSTS = {
   slack: /chat\.postMessage$/,
   discord: /\/messages$/,
@@ -43,9 +42,9 @@ test("a kill between a question with buttons and its record", { timeout: 180_000
   const places = toButtonPlaces(() => servers);
   const [models, tickets] = await Promise.all([startModels(), startToolServer(() => "db-7: disk full")]);
   models.reply(REPLY);
-  let kill = (): void => {};
+  const posted = new Set<string>();
   const proxies = await Promise.all(
-    NAMES.map((name) => startKillingProxy(servers[name].baseUrl, POSTS[name], () => kill())),
+    NAMES.map((name) => startKillingProxy(servers[name].baseUrl, POSTS[name], () => void posted.add(name))),
   );
   const folder = mkdtempSync(path.join(tmpdir(), "hookline-buttons-"));
   const file = path.join(folder, "webhooks.json5");
@@ -88,16 +87,18 @@ test("a kill between a question with buttons and its record", { timeout: 180_000
   }
 
   const events: [name: string, eventId: string][] = [];
+  writeFileSync(file, JSON.stringify(withTokens(toConfig(NAMES[0]))));
+  const killed = await startProcess(file);
+  const client = createClient(killed.url, { hookToken: HOOK_TOKEN, gatewayToken: GATEWAY_TOKEN });
   for (const name of NAMES) {
     writeFileSync(file, JSON.stringify(withTokens(toConfig(name))));
-    const { url, child } = await startProcess(file);
-    const dead = once(child, "exit");
-    kill = () => void child.kill("SIGKILL");
-    const client = createClient(url, { hookToken: HOOK_TOKEN, gatewayToken: GATEWAY_TOKEN });
+    expect(await client.operate("POST", "/api/reload")).toMatchObject({ status: 200 });
     const { body } = await client.post("status", { text: "How is db-7?" });
     events.push([name, body.eventId]);
-    await dead;
+    await waitFor(() => posted.has(name), `the question in ${name}`);
   }
+  // All of them wait for their answers.
+  await killed.end("SIGKILL");
 
   const service = await openService(folder);
   for (const [name, eventId] of events) {

@@ -94,13 +94,13 @@ interface Honest {
 }
 
 /** Between two requests of a sender: a busy sender, which leaves time to the tests beside it. */
-const PAUSE_MS = 80;
+const PAUSE_MS = 150;
 
-/** Three senders that continue until they are stopped. */
+/** Two senders that continue until they are stopped. */
 function startHonest(): Honest {
   const stop = new AbortController();
   const statuses: number[] = [];
-  const loops = Array.from({ length: 3 }, async () => {
+  const loops = Array.from({ length: 2 }, async () => {
     while (!stop.signal.aborted) {
       statuses.push((await service.post("honest", { n: statuses.length })).status);
       await sleep(PAUSE_MS);

@@ -83,7 +83,7 @@ export function describeSearch(open: OpenJournal): void {
 
     test("continues where it ended, and reads all without leaving out any", async () => {
       const journal = await start();
-      const events = Array.from({ length: 1203 }, (_, index) =>
+      const events = Array.from({ length: 503 }, (_, index) =>
         sampleEvent({ actions: [], status: "skipped", request: requestOf(`{"n":"n${index % 2}"}`) }),
       );
       await Promise.all(events.map((event) => journal.accept(event)));
