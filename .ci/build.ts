@@ -1,9 +1,12 @@
-/** Builds dist/: the public declarations, the program as a few files, a list of the libraries in them, and the page. */
+/**
+ * Builds dist/: the public declarations, the program as a few files, a list of the libraries in them, and the page. With a folder
+ * of `test/support/program.ts`, the program is a copy of the one in it.
+ */
 import { execFileSync } from "node:child_process";
-import { chmodSync, copyFileSync, globSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, copyFileSync, cpSync, existsSync, globSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { parseSync } from "oxc-parser";
-import { bundleProgram } from "./bundle.ts";
+import { bundleProgram, INPUTS_FILE } from "./bundle.ts";
 import { buildPage } from "./page.ts";
 
 const root = path.join(import.meta.dirname, "..");
@@ -14,10 +17,18 @@ rmSync(dist, { recursive: true, force: true });
 execFileSync("tsc", ["-p", path.join(root, ".ci/tsconfig.build.json")], { stdio: "inherit" });
 removePrivateDeclarations(["index.d.ts", "contracts/index.d.ts", "service/testing.d.ts"]);
 copyFileSync(path.join(root, ".ci/sandbox-globals.d.ts"), path.join(dist, "globals.d.ts"));
-const libraries = readLibraries([...(await buildPage()), ...(await bundleProgram(dist)), OCTOKIT_TYPES]);
+const libraries = readLibraries([...(await buildPage()), ...(await addProgram(process.argv[2])), OCTOKIT_TYPES]);
 writeLicenses(libraries);
 writeBillOfMaterials(libraries);
 chmodSync(path.join(dist, "cli/webhooks.js"), 0o755);
+
+/** The files that are in it, relative to the root. */
+async function addProgram(bundled = ""): Promise<string[]> {
+  const inputs = path.join(bundled, INPUTS_FILE);
+  if (bundled === "" || !existsSync(inputs)) return bundleProgram(dist);
+  cpSync(path.join(bundled, "dist"), dist, { recursive: true });
+  return JSON.parse(readFileSync(inputs, "utf8"));
+}
 
 /** Removes the declarations that no export of the package reaches. */
 function removePrivateDeclarations(entries: string[]): void {

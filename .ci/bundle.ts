@@ -26,6 +26,9 @@ const ENTRIES = [
   "agents/workspace/box-init",
 ];
 
+/** What a bundled program contains, beside its `dist`. */
+export const INPUTS_FILE = "inputs.json";
+
 /** Before the name of a library that `loadAtFirstUse` loads. */
 const LIBRARY = "library:";
 

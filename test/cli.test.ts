@@ -4,6 +4,7 @@ import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { exampleOf, leafCommands, nameOf } from "../src/cli/command-list.ts";
 import { createProgram } from "../src/cli/all-commands.ts";
+import { leaveProject, writeProject } from "../src/cli/demo/project.ts";
 import { runCli } from "../src/cli/main.ts";
 import { type CliResult, createTestIo, runWebhooks, startWebhooks } from "./support/cli.ts";
 import { startSlack } from "./support/vendors/slack.ts";
@@ -126,6 +127,11 @@ describe("webhooks check", () => {
       ok: false,
       problems: [{ file: path.join(folder, "transforms/wrong.ts"), line: 1, column: 14 }],
     });
+  });
+
+  test("passes what the demo leaves", async () => {
+    leaveProject(writeProject(folder, "http://127.0.0.1:1/"));
+    expect(await webhooks("check")).toMatchObject({ code: 0 });
   });
 
   test("says where it looked when there is no configuration", async () => {

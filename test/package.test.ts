@@ -7,6 +7,7 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
+  realpathSync,
   rmSync,
   statSync,
   symlinkSync,
@@ -16,18 +17,17 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { promisify } from "node:util";
 import { pathToFileURL } from "node:url";
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import * as source from "../src/index.ts";
-import { type CliResult, run as runIn, runWebhooks } from "./support/cli.ts";
-import { createClient } from "./support/client.ts";
+import { run as runIn, runWebhooks } from "./support/cli.ts";
 import { startImapServer } from "./support/imap-server.ts";
 import { startModels } from "./support/models.ts";
 import { startSmtp } from "./support/smtp.ts";
 import { toBytes, toMailConfig } from "./support/mail-service.ts";
 import { createPostgresUrl } from "./support/postgres.ts";
-import { ACP_AGENT, isBuilt } from "./support/program.ts";
+import { ACP_AGENT, isBuilt, PACKAGE } from "./support/program.ts";
 import { describeTypes, listTypes } from "./support/public-types.ts";
-import { GATEWAY_TOKEN, HOOK_TOKEN, withTokens } from "./support/service.ts";
+import { HOOK_TOKEN } from "./support/service.ts";
 
 const root = path.join(import.meta.dirname, "..");
 const run = promisify(execFile);
@@ -40,7 +40,7 @@ const command = path.join(installed, "dist/cli/webhooks.js");
 let packed: string[];
 
 beforeAll(async () => {
-  if (!isBuilt()) await run(process.execPath, [path.join(root, ".ci/build.ts")]);
+  if (!isBuilt()) await run(process.execPath, [path.join(root, ".ci/build.ts"), PACKAGE]);
   packed = await installPackage();
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -136,24 +136,6 @@ const transform: Transform<GitHub> = ({ event, payload }) =>
 export default transform;
 `;
 
-test("the demo runs in an empty folder, and leaves a configuration that passes its check", async () => {
-  const empty = path.join(home, "empty");
-  mkdirSync(empty);
-  const { code, stdout } = await runIn(empty, process.execPath, [command, "demo"]);
-  expect([code, stdout]).toEqual([0, expect.stringContaining("12 of 12 turns done, 12 of 12 replies sent")]);
-  const [config = ""] = /\S+webhooks\.json5/.exec(stdout) ?? [];
-  onTestFinished(() => rmSync(path.dirname(config), { recursive: true }));
-  expect(await runWebhooks(empty, "check", "--config", config)).toMatchObject({ code: 0 });
-});
-
-test("in a project with the package, the first transform compiles with the compiler options beside it", async () => {
-  const project = path.join(home, "first");
-  mkdirSync(project);
-  expect(await runIn(project, process.execPath, [command, "init", "--yes"])).toMatchObject({ code: 0 });
-  const tsc = path.join(root, "node_modules/typescript/bin/tsc");
-  expect(await runIn(project, process.execPath, [tsc, "-p", "transforms"])).toMatchObject({ code: 0, stdout: "" });
-});
-
 /** `docs.test.ts` executes the page. */
 test("the check of the guide Tests and CI finds a mistake, and nothing else, with this package and TypeScript alone", async () => {
   const project = path.join(home, "guide");
@@ -166,8 +148,7 @@ test("the check of the guide Tests and CI finds a mistake, and nothing else, wit
   symlinkSync(path.join(root, "node_modules/typescript"), path.join(project, "node_modules/typescript"));
   const [, line = ""] = /^ +- run: npx hookline (check .*)$/m.exec(page) ?? [];
   expect(line).toContain("--types");
-  const types = ["types", "--env-file", ".env.example"];
-  expect(await runIn(project, process.execPath, [command, ...types])).toMatchObject({ code: 0 });
+  expect(await runWebhooks(project, "types", "--env-file", ".env.example")).toMatchObject({ code: 0 });
   const module = path.join(project, "transforms/ci.ts");
   writeFileSync(module, readFileSync(module, "utf8").replace("state.get(payload.job)", "state.get(payload.jop)"));
   const { code, stderr } = await runIn(project, process.execPath, [command, ...line.split(" ")]);
@@ -184,14 +165,6 @@ test("a globally installed command writes a transform that finds the types of th
   writeFileSync(path.join(elsewhere, "transforms/typed.ts"), TYPED);
   const tsc = path.join(root, "node_modules/typescript/bin/tsc");
   expect(await runIn(elsewhere, process.execPath, [tsc, "-p", "transforms"])).toMatchObject({ code: 0, stdout: "" });
-});
-
-test("the installed command enables a preset, with what its page says to do at the sender", async () => {
-  const elsewhere = mkdtempSync(path.join(tmpdir(), "hookline-preset-"));
-  onTestFinished(() => rmSync(elsewhere, { recursive: true, force: true }));
-  const args = ["presets", "enable", "github", "--generate", "--yes"];
-  const enabled = await runIn(elsewhere, process.execPath, [command, ...args]);
-  expect(enabled).toMatchObject({ code: 0, stdout: expect.stringMatching(/^1\. At GitHub, open .*\/hooks\/github/m) });
 });
 
 test("the installed command runs a transform in the sandbox, from the current folder also in another npm script", async () => {
@@ -221,75 +194,55 @@ function onAnyPort(config: source.UserConfig): source.UserConfig {
   return { ...config, gateway: { ...config.gateway, port: 0 } };
 }
 
-test("reads a mailbox, stores in PostgreSQL and talks to an ACP agent with these packages alone", async () => {
-  const mailbox = await startImapServer();
-  onTestFinished(() => mailbox.close());
-  const { createHookline }: typeof source = await import(path.join(installed, "dist/index.js"));
-  const service = await createHookline({
-    config: onAnyPort({
-      ...toMailConfig(mailbox),
-      agents: {
-        providers: { own: { kind: "acp", sandbox: false, command: [process.execPath, ACP_AGENT] } },
-        defaults: { model: "own/default" },
-      },
-      store: { url: await createPostgresUrl() },
-    }),
-  });
-  onTestFinished(() => service.close());
-  const { url } = await service.listen();
-  const { api } = createClient(url, { hookToken: HOOK_TOKEN, gatewayToken: GATEWAY_TOKEN });
-  await expect.poll(() => mailbox.idleCount()).toBe(1);
-  mailbox.append("INBOX", toBytes("first@example.org", { text: "hello" }));
-  const reply = async (): Promise<string> =>
-    (await api("/api/runs")).runs.find(({ hook }: { hook?: string }) => hook === "mail")?.reply ?? "";
-  await expect.poll(reply).toContain("hello");
-});
-
-test("asks models over HTTP and sends mail with these packages alone", async () => {
-  const models = await startModels();
-  const smtp = await startSmtp();
+test("reads and sends mail, stores in PostgreSQL, asks models and talks to an ACP agent with these packages alone", async () => {
+  const [mailbox, models, smtp] = await Promise.all([startImapServer(), startModels(), startSmtp()]);
   onTestFinished(async () => {
-    await models.close();
-    await smtp.close();
+    await Promise.all([mailbox.close(), models.close(), smtp.close()]);
   });
   models.reply("It is done.");
-  const kinds = ["openai", "anthropic", "openai-compatible"];
+  const kinds = ["openai", "anthropic", "openai-compatible", "acp"];
+  const config = toMailConfig(
+    mailbox,
+    {},
+    {
+      presets: [{ use: "mail", with: { channel: "email", to: smtp.recipient } }],
+      mappings: [
+        {
+          match: { path: "ask" },
+          messageTemplate: "{{question}}",
+          model: "{{kind}}/m",
+          channel: "email",
+          to: smtp.recipient,
+        },
+      ],
+    },
+  );
   const { createHookline }: typeof source = await import(path.join(installed, "dist/index.js"));
   const service = await createHookline({
-    config: onAnyPort(
-      withTokens({
-        hooks: {
-          mappings: [
-            {
-              match: { path: "ask" },
-              messageTemplate: "{{question}}",
-              model: "{{kind}}/m",
-              channel: "email",
-              to: smtp.recipient,
-            },
-          ],
+    config: {
+      ...config,
+      gateway: { ...config.gateway, port: 0 },
+      agents: {
+        providers: {
+          openai: { kind: "openai", baseUrl: models.baseUrl, apiKey: "key" },
+          anthropic: { kind: "anthropic", baseUrl: models.baseUrl, apiKey: "key" },
+          "openai-compatible": { kind: "openai-compatible", baseUrl: models.baseUrl },
+          acp: { kind: "acp", sandbox: false, command: [process.execPath, ACP_AGENT] },
         },
-        agents: {
-          providers: {
-            openai: { kind: "openai", baseUrl: models.baseUrl, apiKey: "key" },
-            anthropic: { kind: "anthropic", baseUrl: models.baseUrl, apiKey: "key" },
-            "openai-compatible": { kind: "openai-compatible", baseUrl: models.baseUrl },
-          },
-          defaults: { model: "openai/m" },
+        defaults: { model: "openai/m" },
+      },
+      channels: {
+        email: {
+          host: smtp.host,
+          port: smtp.port,
+          tls: "none",
+          user: smtp.user,
+          password: smtp.password,
+          from: "hooks@example.com",
         },
-        channels: {
-          email: {
-            host: smtp.host,
-            port: smtp.port,
-            tls: "none",
-            user: smtp.user,
-            password: smtp.password,
-            from: "hooks@example.com",
-          },
-        },
-        store: { path: path.join(folder, "models") },
-      }),
-    ),
+      },
+      store: { url: await createPostgresUrl() },
+    },
   });
   onTestFinished(() => service.close());
   const { url } = await service.listen();
@@ -301,7 +254,9 @@ test("asks models over HTTP and sends mail with these packages alone", async () 
     const response = await fetch(`${url}/hooks/ask`, { method: "POST", headers, body });
     expect(response.status).toBe(202);
   }
-  await expect.poll(() => smtp.raw().length).toBe(kinds.length);
+  await expect.poll(() => mailbox.idleCount()).toBe(1);
+  mailbox.append("INBOX", toBytes("first@example.org", { text: "hello" }));
+  await expect.poll(() => smtp.raw().length).toBe(kinds.length + 1);
 });
 
 test("names the libraries that it contains, with their licenses", () => {
@@ -341,6 +296,7 @@ test("contains what it needs, and no tests", () => {
       "dist/contracts/index.d.ts",
       "dist/sandbox/child.cjs",
       "presets/mail/preset.json",
+      "presets/github/page.md",
       "schemas/config.json",
     ]),
   );
@@ -364,37 +320,32 @@ test("with what npm installs beside it, it has at most 12 packages and 70 MB", (
   expect(places.length + 1).toBeLessThanOrEqual(12);
 });
 
-describe("a plugin's own tests, with the published package", () => {
-  test("a correct plugin passes the contracts", async () => {
-    const { code, stdout } = await runTests("right.test.js");
-    expect(failuresIn(stdout)).toEqual([]);
-    expect(stdout).toMatch(/^# pass [1-9]\d*$/m);
-    expect(code).toBe(0);
-  });
-
-  test("a wrong one does not", async () => {
-    const { code, stdout } = await runTests("wrong.test.js");
-    expect(failuresIn(stdout)).toEqual([
-      "reckless nest",
-      "an unknown recipient is a permanent error",
-      "a refusal is a permanent error",
-      "remote channel contract: wrong pigeon",
-      "replies to a heartbeat turn",
-      "agent contract: wrong parrot",
-    ]);
-    expect(code).toBe(1);
-  });
+test("of a plugin's own tests with the published package, a correct one passes the contracts, and a wrong one does not", async () => {
+  const args = ["--test", "--test-isolation=none", "--test-reporter=tap", "right.test.js", "wrong.test.js"];
+  const { code, stdout } = await runIn(home, process.execPath, args);
+  expect(failuresIn(stdout)).toEqual([
+    "reckless nest",
+    "an unknown recipient is a permanent error",
+    "a refusal is a permanent error",
+    "remote channel contract: wrong pigeon",
+    "replies to a heartbeat turn",
+    "agent contract: wrong parrot",
+  ]);
+  for (const right of ["nest", "remote channel contract: pigeon", "agent contract: parrot"]) {
+    expect(stdout).toMatch(new RegExp(`^ok \\d+ - ${right}$`, "m"));
+  }
+  expect(code).toBe(1);
 });
 
-/** Every Node on the PATH. */
+/** The other versions of Node on the PATH. */
 function findNodes(): { file: string; version: string }[] {
   const files = (process.env["PATH"] ?? "").split(path.delimiter).map((place) => path.join(place, "node"));
-  return files
-    .filter((file) => existsSync(file))
-    .map((file) => ({
-      file,
-      version: execFileSync(file, ["-p", "process.versions.node"]).toString().trim(),
-    }));
+  const others = new Set(files.filter((file) => existsSync(file)).map((file) => realpathSync(file)));
+  others.delete(realpathSync(process.execPath));
+  return Array.from(others, (file) => ({
+    file,
+    version: execFileSync(file, ["-p", "process.versions.node"]).toString().trim(),
+  }));
 }
 
 /** Installs plugin and packed package, with its dependencies from the checkout. Returns the names of the packed files. */
@@ -440,10 +391,6 @@ function listDependencies(): string[] {
   return Object.entries<{ dev?: boolean; optional?: boolean }>(packages)
     .filter(([place, { dev, optional }]) => place !== "" && !dev && !(optional && !existsSync(path.join(root, place))))
     .map(([place]) => place);
-}
-
-function runTests(file: string): Promise<CliResult> {
-  return runIn(home, process.execPath, ["--test", "--test-isolation=none", "--test-reporter=tap", file]);
 }
 
 /** The names of failed tests in a TAP report, each before its suite. */

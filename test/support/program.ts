@@ -39,7 +39,7 @@ export default async function setup(): Promise<void> {
 
 async function buildFolder(): Promise<void> {
   // Only here: workers import this file too.
-  const { bundleProgram } = await import("../../.ci/bundle.ts");
+  const { bundleProgram, INPUTS_FILE } = await import("../../.ci/bundle.ts");
   rmSync(FOLDER, { recursive: true, force: true });
   mkdirSync(FOLDER, { recursive: true });
   for (const name of ["package.json", "node_modules", "presets", "schemas", "transforms"]) {
@@ -47,7 +47,8 @@ async function buildFolder(): Promise<void> {
   }
   if (isBuilt()) return cpSync(path.join(ROOT, "dist"), path.join(FOLDER, "dist"), { recursive: true });
   // Last: some seconds after it the process of esbuild ends, with any other build.
-  await bundleProgram(path.join(FOLDER, "dist"));
+  const inputs = await bundleProgram(path.join(FOLDER, "dist"));
+  writeFileSync(path.join(FOLDER, INPUTS_FILE), JSON.stringify(inputs));
 }
 
 /** Whether `npm run build` has run after the last change of what it reads. */
