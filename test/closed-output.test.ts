@@ -1,4 +1,4 @@
-/**  head -1`.|Commands whose output nobody reads any more, as behind `| head -1`.| head -1`. */
+/** Commands whose output nobody reads any more, as behind `| head -1`. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, mkdtempSync, openSync, rmSync, writeFileSync } from "node:fs";
@@ -10,7 +10,6 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFin
 import { exampleOf, isReading, leafCommands, nameOf } from "../src/cli/command-list.ts";
 import { createProgram } from "../src/cli/all-commands.ts";
 import { createTestIo, plainEnv } from "./support/cli.ts";
-import { startProcess } from "./support/process.ts";
 import { PROGRAM } from "./support/program.ts";
 import { HOOK_TOKEN, type Service, startService, withTokens } from "./support/service.ts";
 
@@ -18,17 +17,7 @@ let folder: string;
 beforeEach(() => void (folder = mkdtempSync(path.join(tmpdir(), "hookline-closed-"))));
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-test("a service goes on when both outputs are closed, and ends as usual", async () => {
-  const service = await startProcess(writeConfig());
-  service.child.stdout?.destroy();
-  service.child.stderr?.destroy();
-  // Each of them writes lines.
-  for (let count = 0; count < 3; count++) expect(await post(service.url)).toBe(202);
-  expect((await fetch(`${service.url}/healthz`)).status).toBe(200);
-  expect(await service.end("SIGTERM")).toBe(0);
-});
-
-test("a service goes on when its log cannot be written", async () => {
+test("a service goes on when nobody reads its output and its log cannot be written, and ends as usual", async () => {
   const child = spawn(process.execPath, [PROGRAM, "serve", "--port", "0", "--config", writeConfig()], {
     stdio: ["ignore", "pipe", openSync("/dev/full", "w")],
     env: plainEnv(),
@@ -36,18 +25,18 @@ test("a service goes on when its log cannot be written", async () => {
   onTestFinished(() => void child.kill("SIGKILL"));
   const ended = once(child, "exit");
   let [printed, url]: [string, string | undefined] = ["", undefined];
+  // The end of the loop closes the output.
   for await (const chunk of child.stdout!) {
     printed += String(chunk);
     if ((url = /Listening on (\S+)\s/.exec(printed)?.[1])) break;
   }
-  expect(await post(url!)).toBe(202);
-  expect(await post(url!)).toBe(202);
+  // Each of them writes lines.
+  for (let count = 0; count < 3; count++) expect(await post(url!)).toBe(202);
   child.kill("SIGTERM");
   expect(await ended).toEqual([0, null]);
 });
 
 describe("a command that only prints ends with 0", () => {
-  const READING: string[][] = [["--help"], ["presets", "show", "github", "--json"], ["events", "export"]];
   let service: Service;
   beforeAll(async () => {
     service = await startService({});
@@ -55,9 +44,9 @@ describe("a command that only prints ends with 0", () => {
   });
   afterAll(() => service.close());
 
-  test.each(READING.map((args) => [args.join(" "), args] as const))("webhooks %s", async (_, args) => {
+  test("webhooks events export", async () => {
     const config = writeConfig({ gateway: { port: Number(new URL(service.url).port) } });
-    expect(await runUnread(args, config)).toEqual({ code: 0, stderr: "" });
+    expect(await runUnread(["events", "export"], config)).toEqual({ code: 0, stderr: "" });
   });
 
   test("webhooks tail, at the next request", async () => {
@@ -74,26 +63,15 @@ describe("a command that only prints ends with 0", () => {
   });
 });
 
-describe("a command that judges something exits by its result", () => {
-  const strange = () => writeConfig({ agents: { defaults: { model: "none/such" } } });
-  test.each<[string, () => string, "stdout" | "stderr", number]>([
-    ["check", writeConfig, "stderr", 0],
-    ["check", strange, "stdout", 1],
-  ])("webhooks %s", async (command, write, closed, code) => {
-    expect(await runUnread([command], write(), closed)).toMatchObject({ code });
-  });
+test("a command that judges something exits by its result", async () => {
+  const strange = writeConfig({ agents: { defaults: { model: "none/such" } } });
+  expect(await runUnread(["check"], strange, "stderr")).toMatchObject({ code: 1 });
 });
 
-describe("a command that changes something finishes silently", () => {
-  test("and exits with 0 if it succeeds", async () => {
-    const config = path.join(folder, "new.json5");
-    expect(await runUnread(["init", "--yes"], config)).toEqual({ code: 0, stderr: "" });
-    expect(existsSync(path.join(folder, ".webhooks/hook-token"))).toBe(true);
-  });
-
-  test("and with its own code if it fails", async () => {
-    expect(await runUnread(["presets", "enable", "nope"], writeConfig(), "stderr")).toMatchObject({ code: 1 });
-  });
+test("a command that changes something finishes silently", async () => {
+  const config = path.join(folder, "new.json5");
+  expect(await runUnread(["init", "--yes"], config)).toEqual({ code: 0, stderr: "" });
+  expect(existsSync(path.join(folder, ".webhooks/hook-token"))).toBe(true);
 });
 
 test("every command either changes or judges something, or is known to only print", () => {

@@ -67,7 +67,7 @@ test("a PostgreSQL journal of 0.1.0 opens, shows each kind of row, and its work 
 
 /** The sessions whose turns are done in the end. */
 async function showAndContinue(store: object, prepare?: (folder: string) => void): Promise<unknown[] | undefined> {
-  const command: [string, ...string[]] = [process.execPath, "-e", "console.log('Done later.')"];
+  const command: [string, ...string[]] = ["sh", "-c", "cat > /dev/null; echo Done later."];
   const config: UserConfig = {
     store: { path: "state", retention: { maxAge: "36500d" }, ...store },
     agents: {

@@ -10,9 +10,11 @@ export const PACKAGE_ROOT = path.dirname(FILE);
 /** Whether the service runs from source: then nothing is built, and what it needs is built from source too. */
 export const IS_CHECKOUT = import.meta.filename.endsWith(".ts");
 
+let version: string | undefined;
+
 /** The package's own version. */
 export function packageVersion(): string {
-  return JSON.parse(readFileSync(FILE, "utf8")).version;
+  return (version ??= String(JSON.parse(readFileSync(FILE, "utf8")).version));
 }
 
 const require = createRequire(import.meta.url);
