@@ -114,7 +114,6 @@ describe("webhooks transform new", () => {
 
   test("an editor knows the types of input, result and sandbox globals, with nothing installed", async () => {
     expect(await webhooks("transform", "new", "status")).toMatchObject({ code: 0, stderr: "" });
-    expect(await compile()).toMatchObject({ code: 0, stdout: "" });
     write(
       "transforms/wrong.ts",
       `import type { Transform } from "hookline";
@@ -124,7 +123,7 @@ export const three = [fetch("https://example.com"), Buffer.from("x"), process.en
 `,
     );
     const { stdout } = await compile();
-    expect(stdout.match(/wrong\.ts\(\d+/g)).toEqual([
+    expect(stdout.match(/[\w.-]+\.ts\(\d+/g)).toEqual([
       "wrong.ts(2",
       "wrong.ts(3",
       "wrong.ts(3",

@@ -109,23 +109,25 @@ describe.each(NAMES)("%s", (name) => {
     expect(vendor.hooks[0]).toMatchObject({ id: before?.id, secret: before?.secret, events: before?.events });
   });
 
-  test("stopped at any call and run again, there is one webhook, and its secret is stored", async () => {
-    for (let index = 0; ; index++) {
-      for (const when of ["before", "after"] as const) {
-        vendor.hooks.length = 0;
-        rmSync(path.join(folder, ".env"), { force: true });
-        const from = vendor.requests.length;
-        vendor.lose(index, when);
-        const stopped = await register(name);
-        const calls = vendor.requests.length - from;
-        if (calls <= index) return expectRegistered(name);
-        expect(stopped.code).toBe(1);
-        vendor.lose(-1, "before");
-        expect(await register(name)).toMatchObject({ code: 0 });
-        expectRegistered(name);
-        // A question changes nothing there, handled or not.
-        if (vendor.requests[from + index]?.startsWith("GET ")) break;
-      }
+  test("stopped at any change and run again, there is one webhook, and its secret is stored", async () => {
+    const before = config();
+    expect(await register(name)).toMatchObject({ code: 0 });
+    // A lost question changes nothing: it leaves what the change before it left.
+    const changes = vendor.requests.flatMap((request, index) => (request.startsWith("GET ") ? [] : [index]));
+    const stops = [
+      ...changes.slice(0, 1).map((index) => [index, "before"] as const),
+      ...changes.map((index) => [index, "after"] as const),
+    ];
+    expect(stops.length).toBeGreaterThan(1);
+    for (const [index, when] of stops) {
+      vendor.hooks.length = 0;
+      rmSync(path.join(folder, ".env"), { force: true });
+      write("webhooks.json5", before);
+      vendor.lose(index, when);
+      expect((await register(name)).code).toBe(1);
+      vendor.lose(-1, "before");
+      expect(await register(name)).toMatchObject({ code: 0 });
+      expectRegistered(name);
     }
   });
 
@@ -150,9 +152,6 @@ describe.each(NAMES)("%s", (name) => {
       const { checks }: { checks: { name: string }[] } = JSON.parse(stdout);
       return checks.filter((check) => check.name === `preset ${name}`);
     };
-    expect(await doctor()).toMatchObject([
-      { level: "note", message: expect.stringContaining("not checked: no token") },
-    ]);
     write("webhooks.json5", config().replace('"apiUrl"', `"apiToken": "${TOKEN}", "apiUrl"`));
     expect(await doctor()).toMatchObject([
       PER_EVENT[name]
@@ -363,9 +362,10 @@ test("gitlab: a signing token is registered as such", async () => {
 test("a vendor that is away, or that has disabled the webhook, is seen by doctor", async () => {
   vendor = await startVendor("gitlab");
   await register("gitlab");
+  const args = ["doctor", "--json", "--env-file", ".env"];
+  expect((await startWebhooks(folder, args).ended).stdout).toContain("not checked: no token");
   write("webhooks.json5", config().replace('"apiUrl"', `"apiToken": "${TOKEN}", "apiUrl"`));
   vendor.hooks[0]!.isActive = false;
-  const args = ["doctor", "--json", "--env-file", ".env"];
   expect((await startWebhooks(folder, args).ended).stdout).toContain("alert_status is disabled");
   await vendor.close();
   const { checks }: { checks: object[] } = JSON.parse((await startWebhooks(folder, args).ended).stdout);

@@ -200,16 +200,12 @@ const COMPILERS = {
   "5.9": "node_modules/typescript-json-schema/node_modules/typescript",
 };
 
-test.each([
-  ["installed", "7"],
-  ["installed", "5.9"],
-  ["alone", "7"],
-] as const)("with the package %s, TypeScript %s finds each mistake, and nothing else", async (name, version) => {
+test.each(["7", "5.9"] as const)("TypeScript %s finds each mistake, and nothing else", async (version) => {
   const compiler = path.join(root, COMPILERS[version]);
   const manifest = JSON.parse(readFileSync(path.join(compiler, "package.json"), "utf8"));
   expect(manifest.version).toMatch(new RegExp(`^${RegExp.escape(version)}\\.`));
   const args = [path.join(compiler, "bin/tsc"), "-p", "transforms", "--noEmit", "--pretty", "false"];
-  const { stdout } = await run(path.join(folder, name), process.execPath, args);
+  const { stdout } = await run(path.join(folder, "installed"), process.execPath, args);
   const found = Array.from(stdout.matchAll(/^transforms\/(.*?)\(/gm), ([, place = ""]) => place);
   expect(found.toSorted()).toEqual(Object.keys(MISTAKES).map(toFile).toSorted());
 });

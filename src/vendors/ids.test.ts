@@ -87,8 +87,8 @@ describe("an id that a service has given a message", () => {
       return { status: 200, body: toAnswer(id) };
     });
     close = server.close;
-    const script = `console.log(JSON.stringify({ id: "d:0", result: { guid: ${JSON.stringify(id)} } }))`;
-    const program = { to: "+15551234567", block: () => ({ command: [process.execPath, "-e", script] }) };
+    const answer = JSON.stringify({ id: "d:0", result: { guid: id } });
+    const program = { to: "+15551234567", block: () => ({ command: ["sh", "-c", `printf '%s\\n' "$0"`, answer] }) };
     const { to, block } = channels[name] ?? program;
     const context = { name, baseDir: "/", tempDir: "/tmp", stateDir: "/tmp", log: silentLog, compileTemplate };
     const channel = await drivers[name]!.create(block(server.url.replace(/\/$/, "")), context);
@@ -122,9 +122,13 @@ describe("an id that a service has given a message", () => {
     };
   }
 
+  /** The paths of a service whose ids are usable, by its name. */
+  const known = new Map<string, Set<string>>();
+
   test.each(names)("%s: is used", async (name) => {
-    const { said } = await use(name, idOf(name));
+    const { said, paths } = await use(name, idOf(name));
     expect(said[0]).toContain(idOf(name));
+    known.set(name, new Set(paths));
   });
 
   describe.each(HOSTILE)("is %s", (_, hostile) => {
@@ -132,8 +136,8 @@ describe("an id that a service has given a message", () => {
       const { sent, said, paths } = await use(name, hostile);
       await expect(sent).rejects.toThrow(UNREADABLE);
       expect(said.filter((text) => hostile !== "" && String(text).includes(hostile))).toEqual([]);
-      const known = new Set((await use(name, idOf(name))).paths);
-      expect(paths.filter((path) => !known.has(path))).toEqual([]);
+      const usable = known.get(name) ?? new Set((await use(name, idOf(name))).paths);
+      expect(paths.filter((path) => !usable.has(path))).toEqual([]);
     });
   });
 });
