@@ -26,7 +26,7 @@ const ENTRIES = [
   "agents/workspace/box-init",
 ];
 
-/** What a bundled program contains, beside its `dist`. */
+/** Beside the `dist` of a bundled program: the list of its source files. */
 export const INPUTS_FILE = "inputs.json";
 
 /** Before the name of a library that `loadAtFirstUse` loads. */

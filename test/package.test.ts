@@ -190,10 +190,6 @@ test("every file of the program loads with the packages that npm installs with i
   expect(stderr).toBe("");
 });
 
-function onAnyPort(config: source.UserConfig): source.UserConfig {
-  return { ...config, gateway: { ...config.gateway, port: 0 } };
-}
-
 test("reads and sends mail, stores in PostgreSQL, asks models and talks to an ACP agent with these packages alone", async () => {
   const [mailbox, models, smtp] = await Promise.all([startImapServer(), startModels(), startSmtp()]);
   onTestFinished(async () => {
