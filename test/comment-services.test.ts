@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import { existsSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { afterEach, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import type { MappingInput, UserConfig } from "../src/core/config/schema/generated.ts";
 import { toPlainAdf } from "../src/vendors/jira/comments.ts";
 import { isObject, toObject, toText } from "../src/core/shared/json.ts";
@@ -214,34 +214,61 @@ function readPreset(name: string, file: string): Record<string, Record<string, u
   );
 }
 
-/** The service tells Hookline of each comment, and an agent answers what reaches it. */
-async function open(
-  place: Place,
-  hooks: UserConfig["hooks"],
-  store?: UserConfig["store"],
-): Promise<{ server: Server; service: Service }> {
+interface World {
+  service: Service;
+  servers: Map<string, Server>;
+  close(): Promise<void>;
+}
+
+/** Each service tells Hookline of its comments, and an agent answers what reaches it. */
+async function open(at: Place[], hooks: UserConfig["hooks"], store?: UserConfig["store"]): Promise<World> {
   const models = await startModels();
   models.reply("Why do you ask?");
-  const { server, channel } = await place.start();
+  const servers = new Map<string, Server>();
+  const channels: Record<string, object> = {};
+  for (const { name, start } of at) {
+    const { server, channel } = await start();
+    servers.set(name, server);
+    channels[name] = channel;
+  }
   const providers = { local: { kind: "openai-compatible", baseUrl: models.baseUrl } } as const;
   const service = await startService({
-    config: {
-      agents: { providers, defaults: { model: "local/m" } },
-      hooks,
-      store,
-      channels: { [place.name]: channel },
-    },
+    config: { agents: { providers, defaults: { model: "local/m" } }, hooks, store, channels },
   });
-  cleanUp.push(models.close, server.close, service.close);
-  server.subscribe((comment) =>
-    sendEvent(
-      service,
-      place,
-      merge(readPreset(place.name, `samples/${place.sample}.json`), place.change(comment, server)),
-    ),
-  );
-  return { server, service };
+  for (const place of at) {
+    const server = servers.get(place.name)!;
+    const sample = readPreset(place.name, `samples/${place.sample}.json`);
+    server.subscribe((comment) => sendEvent(service, place, merge(sample, place.change(comment, server))));
+  }
+  return {
+    service,
+    servers,
+    async close() {
+      await service.close();
+      await Promise.all([...servers.values(), models].map((one) => one.close()));
+    },
+  };
 }
+
+const withPresets = (at: Place[]): UserConfig["hooks"] => ({
+  presets: at.map(({ name }) => ({ use: name, with: { secret: SECRET, channel: "source" } })),
+});
+
+const withoutMarks = (at: Place[]): UserConfig["hooks"] =>
+  ({
+    mappings: at.map(({ name }) => {
+      const { common } = readPreset(name, "preset.json");
+      return {
+        match: { path: name },
+        auth: readAuth(name),
+        messageTemplate: "A comment.",
+        sessionKey: `issue:${name}`,
+        channel: "source",
+        source: common?.["source"],
+        echo: common?.["echo"],
+      };
+    }),
+  }) as UserConfig["hooks"];
 
 /** The `auth` block of its preset, with the default of a parameter. */
 function readAuth(name: string): Record<string, unknown> & { scheme: string } {
@@ -280,67 +307,56 @@ function merge(base: object, change: object): object {
   return merged;
 }
 
-async function skipped(service: Service): Promise<{ reason: string }[]> {
-  const { events } = await service.api("/api/events?status=skipped");
+async function skipped({ service }: World, hook: string): Promise<{ reason: string }[]> {
+  const { events } = await service.api(`/api/events?status=skipped&hook=${hook}`);
   return events;
 }
 
-describe.each(places)("$name", (place) => {
-  const { name, shown, keep = (text) => text, skipped: reason = /^the agent itself wrote it/ } = place;
-  const question = keep(QUESTION);
-  const conversation = [QUESTION, "Why do you ask?"];
+const CONVERSATION = [QUESTION, "Why do you ask?"];
 
-  test("with the preset the agent answers once: the event about its comment is skipped for the mark", async () => {
-    const { server, service } = await open(place, {
-      presets: [{ use: name, with: { secret: SECRET, channel: "source" } }],
-    });
-    server.write(question);
-    await waitFor(async () => (await skipped(service)).length === 1, "a skipped event");
-    expect((await skipped(service))[0]?.reason).toMatch(reason);
-    expect(server.texts().map(shown)).toEqual(conversation);
-  });
+describe("with its preset the agent answers once: the event about its comment is skipped for the mark", () => {
+  let world: World;
+  beforeAll(async () => void (world = await open(places, withPresets(places))));
+  afterAll(() => world?.close());
 
-  const { forge } = place;
-  test.runIf(forge)("a comment of somebody else with such a mark reaches the agent", async () => {
-    const { server, service } = await open(place, {
-      presets: [{ use: name, with: { secret: SECRET, channel: "source" } }],
-    });
-    server.write(question);
-    await expect.poll(() => server.texts()).toHaveLength(2);
+  test.each(places)("$name, and a comment of somebody else with such a mark reaches the agent", async (place) => {
+    const { name, shown, forge, keep = (text) => text, skipped: reason = /^the agent itself wrote it/ } = place;
+    const server = world.servers.get(name)!;
+    server.write(keep(QUESTION));
+    await waitFor(async () => (await skipped(world, name)).length === 1, "a skipped event");
+    expect((await skipped(world, name))[0]?.reason).toMatch(reason);
+    expect(server.texts().map(shown)).toEqual(CONVERSATION);
     const forged = forge?.(server.texts()[1] ?? "") ?? [];
     for (const [index, text] of forged.entries()) {
       server.write(keep(text));
       await expect.poll(() => server.texts()).toHaveLength(4 + 2 * index);
     }
-    await waitFor(async () => (await skipped(service)).length === 1 + forged.length, "skipped events");
+    await waitFor(async () => (await skipped(world, name)).length === 1 + forged.length, "skipped events");
   });
+});
 
-  test("without the mark's rule the event is known for an echo", async () => {
-    const { common } = readPreset(name, "preset.json");
-    const mapping = {
-      match: { path: name },
-      auth: readAuth(name),
-      messageTemplate: "A comment.",
-      sessionKey: "issue",
-      channel: "source",
-      source: common?.["source"],
-      echo: common?.["echo"],
-    };
-    const { server, service } = await open(place, { mappings: [mapping] } as UserConfig["hooks"]);
-    server.write(question);
-    await waitFor(async () => (await skipped(service)).length === 1, "a skipped event");
-    expect(await skipped(service)).toMatchObject([{ reason: "it is the echo of a delivery" }]);
-    expect(server.texts().map(shown)).toEqual(conversation);
+describe("without the mark's rule the event is known for an echo", () => {
+  let world: World;
+  beforeAll(async () => void (world = await open(places, withoutMarks(places))));
+  afterAll(() => world?.close());
+
+  test.each(places)("$name", async ({ name, shown, keep = (text) => text }) => {
+    const server = world.servers.get(name)!;
+    server.write(keep(QUESTION));
+    await waitFor(async () => (await skipped(world, name)).length === 1, "a skipped event");
+    expect(await skipped(world, name)).toMatchObject([{ reason: "it is the echo of a delivery" }]);
+    expect(server.texts().map(shown)).toEqual(CONVERSATION);
   });
 });
 
 test("with PostgreSQL the agent's comment is skipped, and one with a forged mark is not", async () => {
-  const place = places.find(({ name }) => name === "gitlab")!;
-  const hooks = { presets: [{ use: "gitlab", with: { secret: SECRET, channel: "source" } }] };
-  const { server, service } = await open(place, hooks, { url: await createPostgresUrl() });
+  const at = places.filter(({ name }) => name === "gitlab");
+  const world = await open(at, withPresets(at), { url: await createPostgresUrl() });
+  cleanUp.push(world.close);
+  const server = world.servers.get("gitlab")!;
   server.write(QUESTION);
-  await waitFor(async () => (await skipped(service)).length === 1, "a skipped event");
-  expect(await skipped(service)).toMatchObject([{ reason: "the agent itself wrote it" }]);
+  await waitFor(async () => (await skipped(world, "gitlab")).length === 1, "a skipped event");
+  expect(await skipped(world, "gitlab")).toMatchObject([{ reason: "the agent itself wrote it" }]);
   for (const forged of forgeLines(server.texts()[1] ?? "")) server.write(forged);
   await expect.poll(() => server.texts()).toHaveLength(8);
 });

@@ -66,19 +66,19 @@ test("the image's first start writes a configuration and shows no token; the sec
     .replaceAll("/config", config)
     .replaceAll("--host 0.0.0.0", "--host 127.0.0.1 --port 0");
   writeFileSync(path.join(folder, "start"), script);
-  writeFileSync(path.join(folder, "hookline"), `#!/bin/sh\nexec ${process.execPath} ${PROGRAM} "$@"\n`, {
-    mode: 0o755,
-  });
+  const writeProgram = (line: string): void =>
+    writeFileSync(path.join(folder, "hookline"), `#!/bin/sh\n${line}\n`, { mode: 0o755 });
+  const env = { ...process.env, PATH: `${folder}:${process.env.PATH}` };
   const start = async (): Promise<string> => {
-    const env = { ...process.env, PATH: `${folder}:${process.env.PATH}` };
     const child = spawn("sh", [path.join(folder, "start")], { env, stdio: ["ignore", "pipe", "inherit"] });
     let output = "";
     child.stdout.setEncoding("utf8").on("data", (text: string) => (output += text));
-    await expect.poll(() => output, { timeout: 30_000 }).toContain("Listening on");
+    await expect.poll(() => output).toContain("Listening on");
     child.kill("SIGTERM");
     await once(child, "exit");
     return output;
   };
+  writeProgram(`exec ${process.execPath} ${PROGRAM} "$@"`);
   const first = await start();
   expect(first).toContain(`configured by ${data}/webhooks.jsonc`);
   expect(first).toMatch(/docker exec \S+ cat \S+\/\.webhooks\/gateway-token/);
@@ -86,7 +86,9 @@ test("the image's first start writes a configuration and shows no token; the sec
     expect(first).not.toContain(readFileSync(path.join(data, ".webhooks", name), "utf8").trim());
   }
   writeFileSync(path.join(config, "webhooks.json5"), `{ store: { path: "${data}/other" } }`);
-  expect(await start()).toContain(`configured by ${config}/webhooks.json5`);
+  writeProgram('echo "$@"');
+  const { stdout } = await run(folder, "sh", [path.join(folder, "start")], { env: { PATH: env.PATH } });
+  expect(stdout.trim()).toBe(`serve --host 127.0.0.1 --port 0 --config ${config}/webhooks.json5`);
 });
 
 test("the workflow of a release needs the gate, pins its actions, and has no right that its job does not use", async () => {
@@ -311,54 +313,55 @@ describe("several nodes", () => {
     expect(service.spec.ports).toEqual([{ port: 80, targetPort: listenPort }]);
   });
 
-  test.each(["compose.yaml", "kubernetes.yaml"])(
-    "%s: the nodes start with its configuration, and work together",
-    async (name) => {
-      const documents = readYaml(path.join(examples, name));
-      const services = documents[0].services ?? {};
-      const commands: string[][] = documents[0].services
-        ? [services.ingress.command, services.worker.command]
-        : documents.slice(1, 3).map(({ spec }) => spec.template.spec.containers[0].command);
-      const roles = commands.map((command) => command[command.indexOf("--role") + 1]);
-      expect(roles).toEqual(["ingress", "worker"]);
-      const text: string = documents[0].data?.["webhooks.json5"] ?? readExample("webhooks.json5");
-      const database = new URL(await createPostgresUrl());
-      const secrets = {
-        password: database.password,
-        db_password: database.password,
-        "hook-token": HOOK_TOKEN,
-        "gateway-token": GATEWAY_TOKEN,
-      };
-      for (const [file, secret] of Object.entries(secrets)) writeFileSync(path.join(folder, file), secret);
-      database.password = "";
-      const config = parseSource(
-        "webhooks.json5",
-        text
-          .replaceAll("/run/secrets/", `${folder}/`)
-          .replace(/postgres:\/\/[^"]+/, database.href)
-          .replace("${HOOK_TOKEN}", HOOK_TOKEN)
-          .replace("${GATEWAY_TOKEN}", GATEWAY_TOKEN),
-      ).value as UserConfig;
-      const nodes: Service[] = [];
-      for (const role of roles.flatMap((each) => [each, each])) {
-        nodes.push(
-          await startService({
-            config: { ...config, gateway: { ...config.gateway, role: role as "ingress" | "worker" } },
-          }),
-        );
-      }
-      const [first, second] = nodes as [Service, Service];
-      const { status, body } = await first.post("agent", { message: "Hello." });
-      expect(status).toBe(202);
-      expect(await second.settled(body.eventId)).toMatchObject({ status: "done" });
-      const { nodes: listed } = await second.api("/api/status");
-      expect(listed.map(({ role }: Loose) => role).toSorted()).toEqual(["ingress", "ingress", "worker", "worker"]);
-      for (const node of nodes) {
-        for (const probe of ["/readyz", "/healthz"]) expect((await fetch(node.url + probe)).status).toBe(200);
-        await node.close();
-      }
-    },
-  );
+  test.each([
+    ["compose.yaml", 2],
+    ["kubernetes.yaml", 1],
+  ])("%s: the nodes start with its configuration, and work together", async (name, copies) => {
+    const documents = readYaml(path.join(examples, name));
+    const services = documents[0].services ?? {};
+    const commands: string[][] = documents[0].services
+      ? [services.ingress.command, services.worker.command]
+      : documents.slice(1, 3).map(({ spec }) => spec.template.spec.containers[0].command);
+    const roles = commands.map((command) => command[command.indexOf("--role") + 1]);
+    expect(roles).toEqual(["ingress", "worker"]);
+    const text: string = documents[0].data?.["webhooks.json5"] ?? readExample("webhooks.json5");
+    const database = new URL(await createPostgresUrl());
+    const secrets = {
+      password: database.password,
+      db_password: database.password,
+      "hook-token": HOOK_TOKEN,
+      "gateway-token": GATEWAY_TOKEN,
+    };
+    for (const [file, secret] of Object.entries(secrets)) writeFileSync(path.join(folder, file), secret);
+    database.password = "";
+    const config = parseSource(
+      "webhooks.json5",
+      text
+        .replaceAll("/run/secrets/", `${folder}/`)
+        .replace(/postgres:\/\/[^"]+/, database.href)
+        .replace("${HOOK_TOKEN}", HOOK_TOKEN)
+        .replace("${GATEWAY_TOKEN}", GATEWAY_TOKEN),
+    ).value as UserConfig;
+    const nodes: Service[] = [];
+    const started = roles.flatMap((role) => Array.from({ length: copies }, () => role));
+    for (const role of started) {
+      nodes.push(
+        await startService({
+          config: { ...config, gateway: { ...config.gateway, role: role as "ingress" | "worker" } },
+        }),
+      );
+    }
+    const [first, last] = [nodes[0]!, nodes[copies - 1]!];
+    const { status, body } = await first.post("agent", { message: "Hello." });
+    expect(status).toBe(202);
+    expect(await last.settled(body.eventId)).toMatchObject({ status: "done" });
+    const { nodes: listed } = await last.api("/api/status");
+    expect(listed.map(({ role }: Loose) => role).toSorted()).toEqual(started);
+    for (const node of nodes) {
+      for (const probe of ["/readyz", "/healthz"]) expect((await fetch(node.url + probe)).status).toBe(200);
+      await node.close();
+    }
+  });
 });
 
 async function check(env: Record<string, string>): Promise<{ code: number; stderr: string }> {

@@ -40,6 +40,8 @@ export async function startJsonServer(
     if (written === undefined) response.writeHead(status, more).end();
     else response.writeHead(status, { "content-type": "application/json", ...more }).end(written);
   });
+  // In a busy process, an idle connection would be closed while the next request is on its way.
+  server.keepAliveTimeout = 0;
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const address = server.address();
   if (address === null || typeof address === "string") throw new Error("The server has no port.");
