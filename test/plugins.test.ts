@@ -1,9 +1,9 @@
 /** An agent and channels of a plugin in a running service: used, failing, and reloaded. */
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { UserConfig } from "../src/core/config/schema/generated.ts";
 import { type Service, startService, withTokens } from "./support/service.ts";
 
@@ -61,59 +61,70 @@ let folder: string;
 let notes: string;
 let service: Service;
 
-beforeEach(async () => {
+async function open(): Promise<void> {
   folder = mkdtempSync(path.join(tmpdir(), "hookline-notes-"));
   notes = path.join(folder, "notes.txt");
   service = await startService({ config: toConfig(), files, watch: true });
-});
-afterEach(async () => {
+}
+async function close(): Promise<void> {
   await service.close();
   rmSync(folder, { recursive: true });
-});
+}
 
-test.each(["notebook", "slack"])("a plugin's agent answers, and its channel %s delivers", async (channel) => {
-  expect(await deliver("me", channel)).toMatchObject({
-    status: "done",
-    runs: [{ state: "done", reply: "hello!", model: "polly/any" }],
-    deliveries: [{ state: "sent", channel, text: "hello!" }],
+describe("in a service", () => {
+  beforeAll(open);
+  afterAll(close);
+
+  test.each(["notebook", "slack"])("a plugin's agent answers, and its channel %s delivers", async (channel) => {
+    writeFileSync(notes, "");
+    expect(await deliver("me", channel)).toMatchObject({
+      status: "done",
+      runs: [{ state: "done", reply: "hello!", model: "polly/any" }],
+      deliveries: [{ state: "sent", channel, text: "hello!" }],
+    });
+    expect(readFileSync(notes, "utf8")).toBe("hello!.\n");
   });
-  expect(readFileSync(notes, "utf8")).toBe("hello!.\n");
-});
 
-test("a request may name a plugin's channel, but no unknown one", async () => {
-  const message = { message: "go", channel: "notebook", to: "me" };
-  const { body } = await service.post("agent", message);
-  expect(await service.settled(body.eventId)).toMatchObject({ deliveries: [{ state: "sent", channel: "notebook" }] });
-  expect(await service.post("agent", { ...message, channel: "irc" })).toMatchObject({
-    status: 400,
-    body: { error: expect.stringMatching(/msteams, .*, notebook\.$/) },
+  test("a request may name a plugin's channel, but no unknown one", async () => {
+    const message = { message: "go", channel: "notebook", to: "me" };
+    const { body } = await service.post("agent", message);
+    expect(await service.settled(body.eventId)).toMatchObject({ deliveries: [{ state: "sent", channel: "notebook" }] });
+    expect(await service.post("agent", { ...message, channel: "irc" })).toMatchObject({
+      status: 400,
+      body: { error: expect.stringMatching(/msteams, .*, notebook\.$/) },
+    });
+  });
+
+  test("a permanent refusal is not retried", async () => {
+    expect(await deliver("nobody")).toMatchObject({
+      deliveries: [{ state: "failed", attempts: 1, error: "nobody reads this" }],
+    });
   });
 });
 
-test("a permanent refusal is not retried", async () => {
-  expect(await deliver("nobody")).toMatchObject({
-    deliveries: [{ state: "failed", attempts: 1, error: "nobody reads this" }],
+describe("in a service whose files change", () => {
+  beforeEach(open);
+  afterEach(close);
+
+  test("a change of a file that it imports is reloaded, and a broken one keeps the old", async () => {
+    service.write("word.ts", 'export const word: string = "changed";\n');
+    await expect.poll(() => deliver("me")).toMatchObject({ runs: [{ reply: "changed!" }] });
+    service.write("word.ts", "export const word: string = ;\n");
+    await expect.poll(lastError).toContain("./notebook.ts");
+    expect(await deliver("me")).toMatchObject({ runs: [{ reply: "changed!" }] });
   });
-});
 
-test("a change of a file that it imports is reloaded, and a broken one keeps the old", async () => {
-  service.write("word.ts", 'export const word: string = "changed";\n');
-  await expect.poll(() => deliver("me")).toMatchObject({ runs: [{ reply: "changed!" }] });
-  service.write("word.ts", "export const word: string = ;\n");
-  await expect.poll(lastError).toContain("./notebook.ts");
-  expect(await deliver("me")).toMatchObject({ runs: [{ reply: "changed!" }] });
-});
-
-test("one that made a reload fail is imported again once what it lacked is created, then fixed", async () => {
-  const config = { ...toConfig(), plugins: ["./notebook.ts", "./new.ts"] };
-  service.write("webhooks.json5", JSON.stringify(withTokens(config)));
-  await expect.poll(lastError).toContain("/new.ts'.");
-  service.write("new.ts", 'import { name } from "./new/name.ts";\nexport default { name };\n');
-  await expect.poll(lastError).toContain("/new/name.ts' imported from");
-  service.write("new/name.ts", "export const name: string = ;\n");
-  await expect.poll(lastError).toContain("Unexpected");
-  service.write("new/name.ts", 'export const name: string = "new";\n');
-  await expect.poll(lastError).toBe("null");
+  test("one that made a reload fail is imported again once what it lacked is created, then fixed", async () => {
+    const config = { ...toConfig(), plugins: ["./notebook.ts", "./new.ts"] };
+    service.write("webhooks.json5", JSON.stringify(withTokens(config)));
+    await expect.poll(lastError).toContain("/new.ts'.");
+    service.write("new.ts", 'import { name } from "./new/name.ts";\nexport default { name };\n');
+    await expect.poll(lastError).toContain("/new/name.ts' imported from");
+    service.write("new/name.ts", "export const name: string = ;\n");
+    await expect.poll(lastError).toContain("Unexpected");
+    service.write("new/name.ts", 'export const name: string = "new";\n');
+    await expect.poll(lastError).toBe("null");
+  });
 });
 
 /** The types contain only the built-in drivers. */
