@@ -36,7 +36,7 @@ const CASES: [string[], RegExp][] = [
 test("bash completes commands, subcommands and options", async () => {
   await writeScript("bash");
   const input = CASES.map(([words]) => `${words.join("\t")}\n`).join("");
-  const { stdout, code, stderr } = await run(folder, "bash", ["-c", BASH], { input });
+  const { stdout, code, stderr } = await run(folder, "bash", ["--norc", "-c", BASH], { input });
   expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
   const offered = stdout.split(/^--\n/m).map((words) => words.trim());
   expect(offered.slice(0, -1)).toEqual(CASES.map(([, expected]) => expect.stringMatching(expected)));
@@ -51,13 +51,13 @@ test("bash completes the hooks of the configuration", async () => {
   await writeScript("bash");
   const env = { PATH: `${folder}:${process.env["PATH"]}` };
   const input = "hookline\tsend\tde\nhookline\ttry\tde\nhookline\tsend\tdeploys\tde\n";
-  const { stdout } = await run(folder, "bash", ["-c", BASH], { input, env });
+  const { stdout } = await run(folder, "bash", ["--norc", "-c", BASH], { input, env });
   expect(stdout).toBe("deploys\n--\ndeploys\n--\n--\n");
 });
 
 test.each(["hookline", "webhooks"])("bash completes the command %s", async (command) => {
   await writeScript("bash");
-  const { stdout } = await run(folder, "bash", ["-c", `source ./script.bash; complete -p ${command}`]);
+  const { stdout } = await run(folder, "bash", ["--norc", "-c", `source ./script.bash; complete -p ${command}`]);
   expect(stdout).toBe(`complete -o bashdefault -o default -F _hookline ${command}\n`);
 });
 

@@ -2,7 +2,9 @@ import { randomUUID } from "node:crypto";
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { afterAll, afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
+import { createAgent } from "../../test/support/acp-agent.mjs";
+import { type InnerPrograms, serveInnerPrograms } from "../../test/support/inner-program.ts";
 import { isRunning } from "../../test/support/is-running.ts";
 import { ACP_AGENT } from "../../test/support/program.ts";
 import { describeAgent, turnOf } from "../contracts/agent.ts";
@@ -17,7 +19,20 @@ const HISTORY: AgentTurn["history"] = [
 ];
 
 const folder = mkdtempSync(path.join(tmpdir(), "hookline-acp-"));
-afterAll(() => rmSync(folder, { recursive: true }));
+/** The agent with the variables that are its argument. */
+let programs: InnerPrograms;
+beforeAll(async () => {
+  programs = await serveInnerPrograms(({ argument, onLine, ...program }) =>
+    onLine(createAgent({ ...program, env: JSON.parse(argument) })),
+  );
+});
+afterAll(() => {
+  programs.close();
+  rmSync(folder, { recursive: true });
+});
+
+/** The same agent as a program of its own. */
+const OWN_PROGRAM = [process.execPath, ACP_AGENT];
 
 describeAgent({ describe, test }, "acp", async () => ({
   agent: create(),
@@ -103,7 +118,7 @@ describe("sessions", () => {
 describe("input", () => {
   test("the environment and the folder are those of the configuration", async () => {
     vi.stubEnv("SLACK_TOKEN", "xoxb-secret");
-    agent = create({ env: { OWN: "1" }, cwd: "/tmp" });
+    agent = create({ command: OWN_PROGRAM, env: { OWN: "1" }, cwd: "/tmp" });
     const { env, cwd } = JSON.parse(await textOf("env"));
     expect(env).toMatchObject({ OWN: "1", PATH: process.env["PATH"] });
     expect(env).not.toHaveProperty("SLACK_TOKEN");
@@ -230,6 +245,7 @@ describe("result", () => {
   });
 
   test("once a prompt was sent, error output is not shown: it may quote it", async () => {
+    agent = create({ command: OWN_PROGRAM });
     expect(await failureOf(run("complain and die"))).toMatchObject({ message: "own was lost before it replied." });
   });
 
@@ -309,7 +325,7 @@ function keeping(can: string): { ACP_CAN: string; ACP_STORE: string } {
 
 function create(options: { command?: string[]; env?: Record<string, string>; cwd?: string } = {}): AgentDriver {
   return createAcp(
-    { command: [process.execPath, ACP_AGENT], sandbox: false, ...options },
+    { command: programs.command(JSON.stringify(options.env ?? {})), sandbox: false, ...options },
     { name: "own", baseDir: "/", tempDir: folder, stateDir: path.join(folder, randomUUID()) },
   );
 }

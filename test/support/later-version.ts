@@ -51,7 +51,7 @@ interface StartedService {
 /** Runs lines of a shell, the last of which serves, until it listens. Rejects with the output if they end before. */
 export async function serveBy(lines: string, folder: string, env: Record<string, string>): Promise<StartedService> {
   const script = `set -e\n${lines.replace(/^npx hookline serve.*$/m, "exec $&")}`;
-  const child = spawn("bash", ["-c", script], { cwd: folder, env: { ...plainEnv(), ...env } });
+  const child = spawn("bash", ["--norc", "-c", script], { cwd: folder, env: { ...plainEnv(), ...env } });
   const ended = once(child, "close");
   let output = "";
   for (const stream of [child.stdout, child.stderr]) {

@@ -7,9 +7,11 @@ import { Readable } from "node:stream";
 import { text as readText } from "node:stream/consumers";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { createGate } from "../../../test/support/gate.ts";
+import { type InnerProgram, type InnerPrograms, serveInnerPrograms } from "../../../test/support/inner-program.ts";
 import { isRunning } from "../../../test/support/is-running.ts";
+import { createMcpProgram } from "../../../test/support/mcp-program.mjs";
 import { startMcpServer, stdioCommand } from "../../../test/support/mcp-server.ts";
 import { createRawMcp, OK_TOOL } from "../../../test/support/raw-mcp-server.ts";
 import { silentLog } from "../../core/telemetry/log.ts";
@@ -27,6 +29,7 @@ afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 const SIGNAL = new AbortController().signal;
 
+const INFO = { protocolVersion: "2025-06-18", capabilities: { tools: {} }, serverInfo: { name: "x", version: "1" } };
 const LOCKED = { calls: [{ name: "ok", description: "", input: { type: "object" } }], leftOut: [] };
 
 function open(options: Options): ToolSet {
@@ -49,11 +52,23 @@ async function discover(options: Options): Promise<Offer> {
   return offer;
 }
 
+/** The test server over stdio. */
+let programs: InnerPrograms;
+/** What it was asked to call. */
+let recorded: string[];
+beforeAll(async () => void (programs = await serveInnerPrograms(serveTools)));
+beforeEach(() => void (recorded = []));
+afterAll(() => programs.close());
+
+function serveTools({ onLine, ...program }: InnerProgram): void {
+  onLine(createMcpProgram({ ...program, record: (call) => recorded.push(call) }));
+}
+
 let programOffer: Offer | undefined;
 
 /** The test server as a program, with its calls accepted: they are always the same, so one start tells them. */
 async function openProgram(options: Options = {}): Promise<ToolSet> {
-  const program = { command: stdioCommand(path.join(folder, "calls")), ...options };
+  const program = { command: programs.command(), ...options };
   writeLockedCalls(folder, "test", (programOffer ??= await discover(program)));
   return open(program);
 }
@@ -91,14 +106,9 @@ describeToolSet({ describe, test }, "mcp over HTTP", async () => {
 });
 
 describeToolSet({ describe, test }, "mcp over stdio", async () => {
-  const file = path.join(folder, "calls");
   const set = await openProgram();
-  return { ...CALLS, set, callCount: () => recorded(file).length, close: async () => set.close?.() };
+  return { ...CALLS, set, callCount: () => recorded.length, close: async () => set.close?.() };
 });
-
-function recorded(file: string): string[] {
-  return existsSync(file) ? readFileSync(file, "utf8").trim().split("\n") : [];
-}
 
 test("without an accepted call there is nothing to call", () => {
   expect(open({ url: "http://127.0.0.1:1/mcp" }).calls).toEqual([]);
@@ -130,17 +140,16 @@ test("headers go along, and the call id is in the request's metadata", async () 
   await call(set, "ok");
   expect(server.headers()).toMatchObject({ authorization: "Bearer abc" });
   set.close?.();
-  const file = path.join(folder, "calls");
   const program = await openProgram();
   await call(program, "ok");
-  expect(recorded(file)).toEqual(["ok run-1/1"]);
+  expect(recorded).toEqual(["ok run-1/1"]);
   program.close?.();
 });
 
 test("a program has PATH, LANG, its own HOME and working folder, what env names, and nothing else", async () => {
   process.env["SECRET_OF_THE_SERVICE"] = "secret";
   try {
-    const set = await openProgram({ env: { GIVEN: "1" } });
+    const set = await openProgram({ command: stdioCommand(path.join(folder, "calls")), env: { GIVEN: "1" } });
     const { text } = await call(set, "environment");
     const { cwd, PATH, LANG: _, ...rest } = JSON.parse(text);
     const home = path.join(folder, "state");
@@ -152,28 +161,19 @@ test("a program has PATH, LANG, its own HOME and working folder, what env names,
   }
 });
 
-test("a program's path is relative to the configuration file", async () => {
-  const [program = "", ...args] = stdioCommand(path.join(folder, "calls"));
-  writeFileSync(path.join(folder, "server.sh"), `#!/bin/sh\nexec "${program}" "$@"\n`, { mode: 0o755 });
-  const command = ["./server.sh", ...args];
+test("paths of a program and of its arguments are relative to the configuration file", async () => {
+  const script = '#!/bin/bash\n[ -f "$1" ] && [ -f "$2" ] && [ -f "${3#--file=}" ] && shift 3 && exec "$@"\n';
+  writeFileSync(path.join(folder, "server.sh"), script, { mode: 0o755 });
+  const command = ["./server.sh", "./server.sh", "server.sh", "--file=./server.sh", ...programs.command()];
   expect(mcp.check?.({ private: false, command }, { baseDir: folder })).toEqual([]);
   const set = await openProgram({ command });
   expect(await call(set, "ok", { text: "there" })).toEqual({ text: "hello there", isError: false });
   set.close?.();
 });
 
-test("a path among a program's arguments is relative to the configuration file", async () => {
-  const [program = "", server = "", record = ""] = stdioCommand(path.join(folder, "calls"));
-  writeFileSync(path.join(folder, "server.mjs"), `await import(${JSON.stringify(server)});\n`);
-  for (const file of ["./server.mjs", "server.mjs", "--import=./server.mjs"]) {
-    const { calls } = await discover({ command: [program, file, ...(file.startsWith("--") ? [server] : []), record] });
-    expect(calls.map(({ name }) => name)).toContain("ok");
-  }
-});
-
 test("what a program writes when it fails is shown to who accepts its calls, and to no model", async () => {
-  writeFileSync(path.join(folder, "fails.mjs"), 'console.error("Set TOKEN first.");\nprocess.exit(1);\n');
-  const command = [process.execPath, "./fails.mjs"];
+  writeFileSync(path.join(folder, "fails.sh"), 'echo "Set TOKEN first." >&2\nexit 1\n');
+  const command = ["/bin/sh", "./fails.sh"];
   await expect(open({ command }).discover!(SIGNAL)).rejects.toThrow(
     /cannot be reached.*It wrote: .*Set TOKEN first\./s,
   );
@@ -216,13 +216,15 @@ test("a server that ends during a call leaves its outcome unknown, and is starte
 });
 
 describe("a set that was closed", () => {
-  const pids = (): string[] => recorded(path.join(folder, "pids"));
+  const pids = (): string[] => {
+    const file = path.join(folder, "pids");
+    return existsSync(file) ? readFileSync(file, "utf8").trim().split("\n") : [];
+  };
 
   /** Records the id of each process that it starts. */
   function openRecorded(): Promise<ToolSet> {
     const script = 'echo $$ >> "$0"; exec "$@"';
-    const server = stdioCommand(path.join(folder, "calls"));
-    return openAccepted({ command: ["/bin/sh", "-c", script, path.join(folder, "pids"), ...server] });
+    return openAccepted({ command: ["/bin/sh", "-c", script, path.join(folder, "pids"), ...programs.command()] });
   }
 
   test("starts its program for the calls of a run that still has it, and ends it after them", async () => {
@@ -284,39 +286,32 @@ describe("a call that is stopped while the server is asked what it offers", () =
 
   test("leaves no program when the answer is an error", async () => {
     writeLockedCalls(folder, "test", LOCKED);
-    const [asked, gate] = [path.join(folder, "asked"), path.join(folder, "gate")];
-    const set = open({ command: [process.execPath, "--input-type=module", "-e", FAILING_LIST, asked, gate] });
+    const gate = createGate();
+    const asked: string[] = [];
+    const failing = await serveInnerPrograms(({ pid, onLine, write }) =>
+      onLine((line) => {
+        const { id, method } = JSON.parse(line);
+        const answer = (parts: object) => write(JSON.stringify({ jsonrpc: "2.0", id, ...parts }));
+        if (id === undefined) return;
+        if (method === "initialize") answer({ result: INFO });
+        else if (method !== "tools/list") answer({ error: { code: -32601, message: "Method not found" } });
+        else {
+          asked.push(pid);
+          void gate.passed.then(() => answer({ error: { code: -32603, message: "Internal error" } }));
+        }
+      }),
+    );
+    const set = open({ command: failing.command() });
     const stop = new AbortController();
     const stopped = call(set, "ok", {}, stop.signal);
-    await expect.poll(() => recorded(asked)).toHaveLength(1);
+    await expect.poll(() => asked).toHaveLength(1);
     stop.abort();
     expect(await stopped).toMatchObject({ isUnreached: true });
-    expect(recorded(asked).filter(isRunning)).toHaveLength(1);
-    writeFileSync(gate, "");
-    await expect.poll(() => recorded(asked).filter(isRunning)).toEqual([]);
+    expect(asked.filter(isRunning)).toHaveLength(1);
+    gate.open();
+    await expect.poll(() => asked.filter(isRunning)).toEqual([]);
+    failing.close();
   });
-
-  /** Writes its process id when it is asked what it offers, and answers with an error once the second file is there. */
-  const FAILING_LIST = `
-    import { appendFileSync, existsSync } from "node:fs";
-    import { createInterface } from "node:readline";
-    const [, asked, gate] = process.argv;
-    const info = { protocolVersion: "2025-06-18", capabilities: { tools: {} }, serverInfo: { name: "x", version: "1" } };
-    for await (const line of createInterface({ input: process.stdin })) {
-      const { id, method } = JSON.parse(line);
-      const answer = (parts) => console.log(JSON.stringify({ jsonrpc: "2.0", id, ...parts }));
-      if (id === undefined) continue;
-      if (method === "initialize") answer({ result: info });
-      else if (method !== "tools/list") answer({ error: { code: -32601, message: "Method not found" } });
-      else {
-        appendFileSync(asked, process.pid + "\\n");
-        const wait = setInterval(() => {
-          if (!existsSync(gate)) return;
-          clearInterval(wait);
-          answer({ error: { code: -32603, message: "Internal error" } });
-        }, 10);
-      }
-    }`;
 });
 
 test("a server that cannot be reached is a failed call, and is not tried again at once", async () => {
@@ -341,20 +336,6 @@ test("the official server for files: reads what it may, and refuses the rest", a
   expect(read).toMatchObject({ isError: false, text: expect.stringContaining('"version": 1') });
   expect(await call(set, "read_text_file", { path: "/etc/passwd" })).toMatchObject({ isError: true });
   set.close?.();
-});
-
-test("the official server with everything: its environment holds nothing of the service's", async () => {
-  const program = fileURLToPath(import.meta.resolve("@modelcontextprotocol/server-everything/dist/index.js"));
-  process.env["SECRET_OF_THE_SERVICE"] = "secret-value";
-  try {
-    const set = await openAccepted({ command: [process.execPath, program, "stdio"] });
-    const { text } = await call(set, "get-env");
-    expect(text).toContain("HOME");
-    expect(text).not.toContain("secret-value");
-    set.close?.();
-  } finally {
-    delete process.env["SECRET_OF_THE_SERVICE"];
-  }
 });
 
 describe("a hostile server gets no further than its own call", () => {
@@ -429,7 +410,7 @@ test("a server that asks without end gets few answers at once", async () => {
   writeLockedCalls(folder, "test", LOCKED);
   const tools = [{ name: "ok", description: "", inputSchema: { type: "object" } }];
   const results: Record<string, object> = {
-    initialize: { protocolVersion: "2025-06-18", capabilities: { tools: {} }, serverInfo: { name: "x", version: "1" } },
+    initialize: INFO,
     "tools/list": { tools },
   };
   const waiting: ServerResponse[] = [];
@@ -441,7 +422,7 @@ test("a server that asks without end gets few answers at once", async () => {
     else if (id === undefined) response.writeHead(202).end();
     else if (method === "tools/call") {
       response.setHeader("content-type", "text/event-stream");
-      for (let asked = 0; asked < 500; asked += 1) {
+      for (let asked = 0; asked < 100; asked += 1) {
         response.write(`data: ${JSON.stringify({ jsonrpc: "2.0", id: asked, method: "ping" })}\n\n`);
       }
       response.end(`data: ${toMessage({ result: { content: [{ type: "text", text: "done" }] } })}\n\n`);
