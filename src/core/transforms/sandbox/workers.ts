@@ -69,8 +69,11 @@ interface State {
   dir: SandboxDir | undefined;
   realm: string;
   unloader: NodeJS.Timeout | undefined;
-  onExit: () => void;
 }
+
+/** Those that run. When this process exits, it leaves no process and no folder of theirs behind. */
+const running = new Set<State>();
+process.on("exit", () => running.forEach(dispose));
 
 export function createWorkers(options: WorkersOptions): Workers {
   const state: State = {
@@ -86,7 +89,6 @@ export function createWorkers(options: WorkersOptions): Workers {
     dir: undefined,
     realm: "",
     unloader: undefined,
-    onExit: () => dispose(state),
   };
   return {
     start: () => start(state),
@@ -106,7 +108,7 @@ async function start(state: State): Promise<void> {
   state.phase = "started";
   state.realm = prepared.realm;
   state.dir = prepared.dir;
-  process.once("exit", state.onExit);
+  running.add(state);
   state.unloader = setInterval(() => {
     for (const worker of listAll(state)) worker.unloadIdleModules();
   }, UNLOAD_EVERY_MS).unref();
@@ -191,7 +193,7 @@ function replaceWorn(state: State): void {
 
 async function close(state: State): Promise<void> {
   state.phase = "closed";
-  process.off("exit", state.onExit);
+  running.delete(state);
   clearInterval(state.unloader);
   const ended = listAll(state).map((worker) => worker.ended);
   dispose(state);
