@@ -51,8 +51,13 @@ test.skipIf(!canLimitFiles).each([
   onTestFailed(() => console.error(errors()));
   expect(await messageOf(client)).toBe("one");
   const pid = String(child?.pid);
-  // The compiler's process ends when it has had no work for some seconds.
-  await expect.poll(() => spawnSync("pgrep", ["-P", pid, "esbuild"]).status).toBe(1);
+  // A service that has just started may not follow its files yet.
+  const save = async (): Promise<string> => {
+    writeFileSync(path.join(folder, "transforms/x.ts"), says("seen"));
+    return messageOf(client);
+  };
+  await expect.poll(save, { interval: 2000 }).toBe("seen");
+  await compilersEnded(pid);
   limitFiles(pid, findLimit(pid, free));
   writeFileSync(path.join(folder, "transforms/x.ts"), says("two"));
   await expect.poll(errors).toMatch(/reload refused/);
@@ -65,13 +70,14 @@ test.skipIf(!canLimitFiles)("a changed plugin that found no file handles is used
   const plugin = (mark: string): string =>
     `const mark: string = "${mark}";\nexport default { name: "plugin", tools: {}, version: mark };\n`;
   const file = path.join(folder, "plugin.mts");
-  writeFileSync(file, 'export default { name: "plugin", tools: {} };\n');
+  writeFileSync(file, plugin(randomUUID()).replace(", version: mark", ""));
   const hooks = { mappings: [{ match: { path: "x" }, transform: { module: "x.ts" } }] };
   const config = withTokens({ plugins: ["./plugin.mts"], hooks, log: { level: "warn" } });
   writeFileSync(path.join(folder, "webhooks.json5"), JSON.stringify(config));
   const { client, errors } = await serve([process.execPath]);
   onTestFailed(() => console.error(errors()));
   const pid = String(child?.pid);
+  await compilersEnded(pid);
   limitFiles(pid, findLimit(pid, 4));
   // The compiler keeps what it has compiled before.
   writeFileSync(file, plugin(randomUUID()));
@@ -81,6 +87,11 @@ test.skipIf(!canLimitFiles)("a changed plugin that found no file handles is used
   await expect.poll(errors).toContain('has the unknown part \\"version\\"');
   expect(await messageOf(client)).toBe("one");
 });
+
+/** The processes of the compiler end when it has had no work for some seconds, and none stays as a zombie. */
+async function compilersEnded(pid: string): Promise<void> {
+  await expect.poll(() => spawnSync("pgrep", ["-P", pid, "esbuild"]).status, { interval: 500 }).toBe(1);
+}
 
 function limitFiles(pid: string, limit: number): void {
   expect(spawnSync("prlimit", ["--pid", pid, `--nofile=${limit}:`]).status).toBe(0);

@@ -31,6 +31,10 @@ export type {
 
 const esbuild = loadAtFirstUse<typeof Esbuild>("esbuild");
 
+// esbuild reads it when it is loaded, also by tsx. A call that waits then starts a process of its own, which ends with it. Else one
+// thread would have a process for all: when esbuild is stopped, that thread ends first, and the process stays as a zombie.
+process.env["ESBUILD_WORKER_THREADS"] ??= "0";
+
 const IDLE_MS = 3000;
 
 /** How long a build may get no other file: on a busy machine, a large one takes far longer as a whole. */
