@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { runInNewContext } from "node:vm";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { createTransformFolder, type TransformFolder } from "../../../test/contracts/transform-folder.ts";
 import type { ConfigProblem } from "../errors.ts";
 import { type CodeCache, createCodeCache } from "./code-cache.ts";
@@ -536,19 +536,21 @@ describe("a source map named by a module", () => {
     "a block": (url: string): string => `/*# sourceMappingURL=${url} */`,
   };
   let outside: string;
-  beforeEach(() => {
+  beforeAll(() => {
     outside = mkdtempSync(path.join(tmpdir(), "hookline-outside-"));
     writeFileSync(path.join(outside, "secret.txt"), "hunter2");
     execFileSync("mkfifo", [path.join(outside, "pipe")]);
   });
-  afterEach(() => rmSync(outside, { recursive: true }));
+  afterAll(() => rmSync(outside, { recursive: true }));
 
-  const SOURCES = ["secret.txt", "pipe", "/dev/zero"];
-  const cases = Object.entries(COMMENTS).flatMap(([form, comment]) =>
-    SOURCES.map((source) => [form, source, comment] as const),
-  );
+  const cases = [
+    ["a line", "secret.txt"],
+    ["the old form", "pipe"],
+    ["a block", "/dev/zero"],
+  ] as const;
 
-  test.each(cases)("in %s, with the source %s, is not read", async (_, source, comment) => {
+  test.each(cases)("in %s, with the source %s, is not read", async (form, source) => {
+    const comment = COMMENTS[form];
     folder.write("main.map", mapOf(path.resolve(outside, source)));
     const built = JSON.stringify(await folder.bundle(`export default () => 1;\n${comment("main.map")}\n`));
     expect(built).not.toContain("hunter2");
@@ -597,15 +599,21 @@ describe("a source map named by a module", () => {
 
 describe("a package.json", () => {
   let outside: string;
-  beforeEach(() => {
+  beforeAll(() => {
     outside = mkdtempSync(path.join(tmpdir(), "hookline-outside-"));
     writeFileSync(path.join(outside, "secret"), "hunter2");
     execFileSync("mkfifo", [path.join(outside, "pipe")]);
   });
-  afterEach(() => rmSync(outside, { recursive: true }));
+  afterAll(() => rmSync(outside, { recursive: true }));
 
-  const PLACES = ["", "lib", "node_modules", "node_modules/left"];
-  const cases = PLACES.flatMap((place) => ["secret", "pipe", "/dev/zero"].map((target) => [place, target] as const));
+  const cases = [
+    ["", "secret"],
+    ["", "pipe"],
+    ["lib", "/dev/zero"],
+    ["node_modules", "pipe"],
+    ["node_modules/left", "secret"],
+    ["node_modules/left", "/dev/zero"],
+  ] as const;
 
   test.each(cases)('in "%s" that links to %s is not opened', async (place, target) => {
     for (const name of ["lib", "node_modules/left"]) mkdirSync(path.join(folder.root, name), { recursive: true });
