@@ -1,15 +1,30 @@
 /** An agent that speaks the Agent Client Protocol in a running service. */
-import { afterEach, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { createAgent } from "./support/acp-agent.mjs";
 import { runWebhooks } from "./support/cli.ts";
+import { type InnerPrograms, serveInnerPrograms } from "./support/inner-program.ts";
 import { isRunning } from "./support/is-running.ts";
-import { ACP_AGENT } from "./support/program.ts";
 import { type Service, startService } from "./support/service.ts";
 
 let service: Service;
-afterEach(() => service.close());
+let programs: InnerPrograms;
+beforeAll(async () => {
+  programs = await serveInnerPrograms(({ onLine, ...program }) => onLine(createAgent({ ...program, env: {} })));
+  service = await startService({
+    config: {
+      agents: {
+        providers: { own: { kind: "acp", sandbox: false, command: programs.command() } },
+        defaults: { model: "own/default" },
+      },
+    },
+  });
+});
+afterAll(async () => {
+  await service.close();
+  programs.close();
+});
 
 test("each turn has a program of its own, which ends with it", async () => {
-  await start();
   const pid = await replyTo("pid");
   expect(pid).toMatch(/^\d+$/);
   await expect.poll(() => isRunning(pid)).toBe(false);
@@ -17,7 +32,6 @@ test("each turn has a program of its own, which ends with it", async () => {
 });
 
 test("what the agent did is recorded as notes, and shown", async () => {
-  await start();
   const { body } = await service.post("agent", { message: "work", deliver: false, wakeMode: "next-heartbeat" });
   const { runs } = await service.settled(body.eventId);
   expect(runs[0].reply).toBe("The final answer.\n\nAnd a word more.");
@@ -33,23 +47,11 @@ test("what the agent did is recorded as notes, and shown", async () => {
 });
 
 test("a refused permission and no word is a dead letter at once, which says what was refused", async () => {
-  await start();
   const { body } = await service.post("agent", { message: "permission silent", wakeMode: "next-heartbeat" });
   const { runs } = await service.settled(body.eventId);
   expect(runs[0]).toMatchObject({ state: "failed", error: expect.stringContaining("was refused: rm -rf.") });
   expect(runs[0].failedAttempts).toHaveLength(1);
 });
-
-async function start(): Promise<void> {
-  service = await startService({
-    config: {
-      agents: {
-        providers: { own: { kind: "acp", sandbox: false, command: [process.execPath, ACP_AGENT] } },
-        defaults: { model: "own/default" },
-      },
-    },
-  });
-}
 
 async function replyTo(message: string): Promise<string> {
   const { body } = await service.post("agent", { message, deliver: false, wakeMode: "next-heartbeat" });

@@ -1,20 +1,26 @@
-/** The history that a turn gets. The agent is a program that replies with it. */
+/** The history that a turn gets. The model replies with it. */
 import { setTimeout as delay } from "node:timers/promises";
-import { afterEach, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, test } from "vitest";
 import type { UserConfig } from "../src/core/config/schema/generated.ts";
 import { startFaultProxy } from "../src/contracts/fault-proxy.ts";
-import { startModels } from "./support/models.ts";
+import { type ModelServer, startModels } from "./support/models.ts";
 import { type Service, startService } from "./support/service.ts";
 
-const AGENT = `
-  const { readFileSync } = require("node:fs");
-  const history = JSON.parse(readFileSync(process.env.HOOKLINE_HISTORY, "utf8"));
-  const asked = (text) => /(q\\d)\\n<<<END_/.exec(text)?.[1];
-  console.log(history.filter(({ role }) => role === "user").map(({ text }) => asked(text)).join(" ") || "nothing");
-`;
-
+let models: ModelServer;
 let service: Service;
-afterEach(() => service.close());
+beforeEach(async () => {
+  models = await startModels();
+  models.answer((messages) => {
+    const asked = messages
+      .filter(({ role }) => role === "user")
+      .map(({ content }) => /(q\d)\n<<<END_/.exec(String(content))?.[1]);
+    return { text: asked.slice(0, -1).join(" ") || "nothing" };
+  });
+});
+afterEach(async () => {
+  await service.close();
+  await models.close();
+});
 
 test("a reused key continues the session, without the oldest turns", async () => {
   await start({ maxTurns: 2 });
@@ -37,8 +43,6 @@ test("an idle session starts again, and its earlier entries stay readable", asyn
 });
 
 test("a gateway that keeps the history gets another name for each session, also one that is longer than what is read", async () => {
-  const models = await startModels();
-  models.reply("ok");
   const gateway = await startFaultProxy(models.baseUrl);
   await start({ idleAfter: "4s", maxTurns: 1 }, { kind: "gateway", baseUrl: gateway.url });
   for (const message of ["q1", "q2", "q3"]) await ask(message);
@@ -49,18 +53,17 @@ test("a gateway that keeps the history gets another name for each session, also 
   expect(names).toEqual([first, first, first, fourth, fourth]);
   expect(names).toEqual(names.map(() => expect.stringMatching(/^hookline:talk@\d+$/)));
   expect(fourth).not.toBe(first);
-  await Promise.all([gateway.close(), models.close()]);
+  await gateway.close();
 });
 
 type Provider = NonNullable<NonNullable<UserConfig["agents"]>["providers"]>[string];
 
-const PROGRAM: Provider = { kind: "command", sandbox: false, command: [process.execPath, "-e", AGENT] };
-
-async function start(session: UserConfig["session"], own: Provider = PROGRAM): Promise<void> {
+async function start(session: UserConfig["session"], own?: Provider): Promise<void> {
+  const house: Provider = { kind: "openai-compatible", baseUrl: models.baseUrl };
   service = await startService({
     config: {
       agents: {
-        providers: { own },
+        providers: { own: own ?? house },
         defaults: { model: "own/default" },
       },
       session,

@@ -16,8 +16,8 @@ export interface InnerProgram {
 }
 
 export interface InnerPrograms {
-  /** The command of a program that is given this text. */
-  command(argument?: string): string[];
+  /** The command of a program that is given this word, if any. */
+  command(...argument: string[]): string[];
   close(): void;
 }
 
@@ -50,7 +50,7 @@ export async function serveInnerPrograms(run: (program: InnerProgram) => void): 
   const { port } = server.address() as AddressInfo;
   return {
     // A bash whose input is a socket reads the user's settings.
-    command: (argument = "") => ["bash", "--norc", "-c", SCRIPT, String(port), argument],
+    command: (...argument) => ["bash", "--norc", "-c", SCRIPT, String(port), ...argument],
     close() {
       for (const socket of sockets) socket.destroy();
       server.close();
