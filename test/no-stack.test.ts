@@ -174,7 +174,7 @@ const VALID_TOO = new Set(
 const ANYTHING =
   /^(?:hooks\.mappings\.0\.context\.0\.arguments\.id|agents\.tools\.tickets\.calls\.show\.input\.id is another)|^has a program that/;
 
-/** Those that do not fit the schema, as many in one configuration as do not touch each other. */
+/** Changes that do not fit the schema, as many in one configuration as do not touch each other. */
 const GROUPS: Change[][] = [];
 const FITS = new Set(CHANGES.filter(({ name }) => VALID_TOO.has(name) || ANYTHING.test(name)));
 for (const one of CHANGES.filter((each) => !FITS.has(each))) {
@@ -238,7 +238,7 @@ describe("a configuration", () => {
     writeFileSync(path.join(folder, "webhooks.json5"), text);
     const { code, answer } = await check();
     expect({ code, hasProblem: answer.problems.length > 0 }).toEqual({ code: isValid ? 0 : 1, hasProblem: !isValid });
-    // It reads no more than `check` of what has a problem.
+    // A configuration with a problem is read no further by `doctor` than by `check`.
     if (isValid) await diagnose();
   });
 

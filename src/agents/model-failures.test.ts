@@ -189,12 +189,14 @@ describe.each(Object.entries(openers))("failures of a model: %s", (name, openAge
   });
 
   // One reads the answers of all that the AI SDK speaks to.
-  if (name === "openai" || name === "gateway")
-    test("an answer that is far too long is not read to its end", async () => {
+  test.each(name === "openai" || name === "gateway" ? [name] : [])(
+    "an answer that is far too long is not read to its end: %s",
+    async () => {
       proxy.inject({ kind: "answer", status: 200, body: " ".repeat(17 * 1024 * 1024) });
       const message = "house answered 200 with too much: the answer is longer than 16777216 bytes";
       expect(await fail()).toMatchObject({ ...UNAVAILABLE, message });
-    });
+    },
+  );
 
   test("a web page in place of an answer is an outage", async () => {
     proxy.inject({ kind: "answer", status: 200, headers: { "content-type": "text/html" }, body: "<h1>Welcome</h1>" });

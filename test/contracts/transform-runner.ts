@@ -92,11 +92,9 @@ export function describeTransformRunner(name: string, createRunner: () => Transf
     });
 
     // A realm of strict isolation has the same, and less time to live.
-    const describeOnce = (title: string, body: () => void): void => {
-      if (isolation === "request") describe(title, body);
-    };
+    const once = isolation === "request" ? [isolation] : [];
 
-    describeOnce("the export that is called", () => {
+    describe.each(once)("the export that is called", () => {
       const code = "export const transform = () => 't'; export const named = () => 'n'; export default () => 'd';";
       test("the default", async () => expect(await run(code)).toBe("d"));
       test("the named one", async () => expect(await run(code, toInput({}), { export: "named" })).toBe("n"));
@@ -267,7 +265,7 @@ export function describeTransformRunner(name: string, createRunner: () => Transf
       });
     });
 
-    describeOnce("the globals of a transform", () => {
+    describe.each(once)("the globals of a transform", () => {
       test("the clock is fixed at `now`", async () => {
         const code =
           "export default () => [Date.now(), new Date().toISOString(), new Date(0).getTime(), new Date() instanceof Date]";
@@ -369,10 +367,18 @@ export function describeTransformRunner(name: string, createRunner: () => Transf
 
     test("nothing of the host, and nothing that could tell of other calls, is a global", async () => {
       const names = [
-        ...["WebAssembly", "SharedArrayBuffer", "Atomics", "WeakRef", "FinalizationRegistry"],
-        ...["process", "fetch", "Buffer", "gc", "globalThis.__hooklineRealm"],
+        "WebAssembly",
+        "SharedArrayBuffer",
+        "Atomics",
+        "WeakRef",
+        "FinalizationRegistry",
+        "process",
+        "fetch",
+        "Buffer",
+        "gc",
+        "globalThis.__hooklineRealm",
       ];
-      const code = `export default () => [${names.map((name) => `typeof ${name}`).join()}]`;
+      const code = `export default () => [${names.map((global) => `typeof ${global}`).join()}]`;
       expect(await run(code)).toEqual(names.map(() => "undefined"));
     });
 

@@ -24,7 +24,7 @@ let earlier: number[];
 beforeEach(() => {
   earlier = sandboxProcessesOf(process.pid);
   folder = createTransformFolder();
-  // What is tested is true of each.
+  // One process is enough: each is started and ends the same.
   runner = createSandbox({ telemetry: silentTelemetry, children: 1 });
 });
 afterEach(async () => {

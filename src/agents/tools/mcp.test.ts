@@ -54,14 +54,14 @@ async function discover(options: Options): Promise<Offer> {
 
 /** The test server over stdio. */
 let programs: InnerPrograms;
-/** What it was asked to call. */
+/** The calls that it was asked for. */
 let recorded: string[];
 beforeAll(async () => void (programs = await serveInnerPrograms(serveTools)));
 beforeEach(() => void (recorded = []));
 afterAll(() => programs.close());
 
 function serveTools({ onLine, ...program }: InnerProgram): void {
-  onLine(createMcpProgram({ ...program, record: (call) => recorded.push(call) }));
+  onLine(createMcpProgram({ ...program, record: (line) => recorded.push(line) }));
 }
 
 let programOffer: Offer | undefined;

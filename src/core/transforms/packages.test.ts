@@ -41,7 +41,7 @@ function run({ code, part }: TransformBundle): unknown {
   return module.exports.default;
 }
 
-/** What Node makes of a module. */
+/** The default export of a module in Node itself. */
 async function inNode(name: string): Promise<unknown> {
   const { default: made } = (await import(path.join(root, name))) as { default: unknown };
   return made;

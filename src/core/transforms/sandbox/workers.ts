@@ -71,7 +71,7 @@ interface State {
   unloader: NodeJS.Timeout | undefined;
 }
 
-/** Those that run. When this process exits, it leaves no process and no folder of theirs behind. */
+/** The states of all sandboxes that run. When this process exits, nothing of them stays behind. */
 const running = new Set<State>();
 process.on("exit", () => running.forEach(dispose));
 
