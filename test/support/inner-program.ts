@@ -17,7 +17,7 @@ export interface InnerProgram {
 
 export interface InnerPrograms {
   /** The command of a program that is given this word, if any. */
-  command(...argument: string[]): string[];
+  command(...argument: string[]): [string, ...string[]];
   close(): void;
 }
 
