@@ -44,14 +44,16 @@ async function connect(): Promise<Client> {
 }
 
 /** The processes of the primary whose commits wait for a standby. */
-async function waiting(): Promise<number[]> {
+async function waiting(client: Client): Promise<number[]> {
+  const { rows } = await client.query("SELECT pid FROM pg_stat_activity WHERE wait_event = 'SyncRep' ORDER BY pid");
+  return rows.map(({ pid }) => pid);
+}
+
+/** Waits until so many commits wait. */
+async function untilWaiting(count: number): Promise<void> {
   const client = await connect();
-  try {
-    const { rows } = await client.query("SELECT pid FROM pg_stat_activity WHERE wait_event = 'SyncRep' ORDER BY pid");
-    return rows.map(({ pid }) => pid);
-  } finally {
-    await client.end();
-  }
+  await waitFor(async () => (await waiting(client)).length === count, `${count} commits to wait`);
+  await client.end();
 }
 
 describe("while the standby is away", () => {
@@ -78,7 +80,7 @@ describe("while the standby is away", () => {
     await waitFor(async () => {
       let isDone = false;
       const commit = probe.query("SELECT pg_logical_emit_message(true, '', '')").then(() => (isDone = true));
-      const waits = await waitFor(async () => (isDone ? "no" : (await waiting()).includes(pid) && "yes"));
+      const waits = await waitFor(async () => (isDone ? "no" : (await waiting(admin)).includes(pid) && "yes"));
       if (waits === "yes") await admin.query("SELECT pg_cancel_backend($1)", [pid]);
       await commit;
       return (waits === "yes") === (name !== "");
@@ -93,7 +95,7 @@ describe("while the standby is away", () => {
     let pid: number | undefined;
     await expect
       .poll(async () => {
-        pid = (await waiting()).find((each) => !earlier.includes(each));
+        pid = (await waiting(admin)).find((each) => !earlier.includes(each));
         return settled || pid !== undefined;
       })
       .toBe(true);
@@ -109,7 +111,7 @@ describe("while the standby is away", () => {
       const accepting = node.accept(sampleEvent({ actions: [sampleRun(nextId())] }));
       const pid = await requireToWait(accepting);
       await admin.query(`SELECT ${end}($1)`, [pid]);
-      await expect.poll(waiting).not.toContain(pid);
+      await expect.poll(() => waiting(admin)).not.toContain(pid);
       expect(await node.stats()).toMatchObject({ events: 1 });
       await requireToWait(accepting, [pid]);
       await setStandby("");
@@ -173,7 +175,7 @@ test("rows that a primary shows after a crash, and loses with its failover, are 
     ...commits.map((commit) => commit()),
     journal.accept(sampleEvent({ actions: [sampleWake("lost with the primary")] })),
   ]);
-  await expect.poll(async () => (await waiting()).length).toBe(3);
+  await untilWaiting(3);
   await pair.primary().stop("immediate");
   const outcomes = await interrupted;
   expect(outcomes.map(({ status }) => status)).toEqual(["rejected", "rejected", "rejected"]);
@@ -181,7 +183,7 @@ test("rows that a primary shows after a crash, and loses with its failover, are 
 
   const repeated = [...commits, () => journal.isClaimed(running!)].map((call) => untilAvailable(call));
   const pending = untilAvailable(() => journal.pendingSystemEvents(10));
-  await expect.poll(async () => (await waiting()).length).toBe(4);
+  await untilWaiting(4);
   await pair.promote();
   proxy.setTarget(pair.primary().port);
   expect(await Promise.all(repeated)).toEqual([true, true, expect.any(Boolean)]);

@@ -31,18 +31,18 @@ export async function startPostgresPair({ durable = true } = {}): Promise<Postgr
       primary = standby!;
       standby = undefined;
       await primary.start();
-      await query(primary, "SELECT pg_promote()");
+      await withClient(primary, (client) => client.query("SELECT pg_promote()"));
     },
     async complete() {
       standby = await startPostgres({ durable, flags: FLAGS, standbyOf: primary });
-      while ((await query(primary, "SELECT 1 FROM pg_stat_replication WHERE state = 'streaming'")) === 0) {
-        await sleep(50);
-      }
-      await query(primary, "ALTER SYSTEM SET synchronous_standby_names = '*'");
-      await query(primary, "SELECT pg_reload_conf()");
-      while ((await query(primary, "SELECT 1 FROM pg_stat_replication WHERE sync_state = 'sync'")) === 0) {
-        await sleep(50);
-      }
+      const streams = "SELECT 1 FROM pg_stat_replication WHERE state = 'streaming'";
+      const waits = "SELECT 1 FROM pg_stat_replication WHERE sync_state = 'sync'";
+      await withClient(primary, async (client) => {
+        while ((await client.query(streams)).rowCount === 0) await sleep(50);
+        await client.query("ALTER SYSTEM SET synchronous_standby_names = '*'");
+        await client.query("SELECT pg_reload_conf()");
+        while ((await client.query(waits)).rowCount === 0) await sleep(50);
+      });
     },
     async remove() {
       await standby?.remove();
@@ -51,11 +51,11 @@ export async function startPostgresPair({ durable = true } = {}): Promise<Postgr
   };
 }
 
-async function query({ port }: PostgresServer, sql: string): Promise<number> {
+async function withClient({ port }: PostgresServer, work: (client: Client) => Promise<unknown>): Promise<void> {
   const client = new Client(`postgres://postgres:secret@127.0.0.1:${port}/postgres`);
   await client.connect();
   try {
-    return (await client.query(sql)).rowCount ?? 0;
+    await work(client);
   } finally {
     await client.end();
   }
