@@ -5,7 +5,6 @@
  */
 import { execFile } from "node:child_process";
 import {
-  chmodSync,
   existsSync,
   globSync,
   mkdirSync,
@@ -164,20 +163,15 @@ function toScript(blocks: Block[], folder: string): string {
 }
 
 async function runPage(folder: string, port: number): Promise<{ stderr: string }> {
-  const bin = path.join(folder, "bin");
-  mkdirSync(bin);
   const commands = await startCommandServer(`http://127.0.0.1:${port}`);
   cleanUp.push(commands.close);
-  writeFileSync(path.join(bin, "webhooks"), toShim(commands.port));
-  // `npx hookline`
-  writeFileSync(path.join(bin, "npx"), '#!/bin/sh\nshift\nexport npm_command=exec\nexec webhooks "$@"\n');
-  writeFileSync(path.join(bin, "curl"), toPatientCurl(port));
-  for (const name of ["webhooks", "npx", "curl"]) chmodSync(path.join(bin, name), 0o755);
+  const script = path.join(folder, "page.sh");
+  writeFileSync(script, toFunctions(commands.port) + readFileSync(script, "utf8"));
   mkdirSync(path.join(folder, "node_modules"));
   symlinkSync(PACKAGE, path.join(folder, "node_modules/hookline"));
   symlinkSync(path.join(root, "node_modules/@ai-sdk"), path.join(folder, "node_modules/@ai-sdk"));
   const env = plainEnv();
-  const PATH = [bin, path.dirname(process.execPath), env.PATH].join(":");
+  const PATH = [path.dirname(process.execPath), env.PATH].join(":");
   const run = promisify(execFile)("bash", ["page.sh"], {
     cwd: folder,
     env: { ...env, PATH, ...PAGE_ENV },
@@ -190,36 +184,45 @@ async function runPage(folder: string, port: number): Promise<{ stderr: string }
   });
 }
 
-/** Waits for the service as long as that takes: curl itself asks again after 1, 3 and 7 seconds. */
-function toPatientCurl(port: number): string {
-  return `#!/usr/bin/env bash
-if [[ "$*" == *--retry-connrefused* ]]; then
-  for ((tries = 0; tries < 2000; tries++)); do
-    (: < /dev/tcp/127.0.0.1/${port}) 2> /dev/null && break
-    sleep 0.05
+/**
+ * The commands of a page are functions of its shell, which ask this process to run them: no program has to start. `curl` waits for
+ * the service as long as that takes: the program itself asks again after 1, 3 and 7 seconds.
+ */
+function toFunctions(port: number): string {
+  return `webhooks() {
+  case \${1:-} in
+    # The log of the service does not belong to the output of the block that started it.
+    serve | dev) ask "$@" >> serve.log 2>&1 ;;
+    *) ask "$@" ;;
+  esac
+}
+npx() { shift; npm_command=exec webhooks "$@"; }
+curl() {
+  case $* in *--retry-connrefused*) ask ${WAIT} ;; esac
+  command curl "$@"
+}
+ask() {
+  local name line
+  exec 3<> /dev/tcp/127.0.0.1/${port}
+  {
+    printf '%s\\0' "$#" "$PWD" "$@"
+    for name in $(compgen -e); do printf '%s\\0' "$name=\${!name-}"; done
+    printf '=end\\0'
+  } >&3
+  while IFS= read -r line <&3; do
+    case $line in
+      1*) printf '%s\\n' "\${line:1}" ;;
+      2*) printf '%s\\n' "\${line:1}" >&2 ;;
+      =*) exec 3>&-; return "\${line:1}" ;;
+    esac
   done
-fi
-PATH=\${PATH#*:} exec curl "$@"
+  return 1
+}
 `;
 }
 
-/** The command of a page: it asks this process to run it, which takes a fraction of the time of a new process. */
-function toShim(port: number): string {
-  return `#!/usr/bin/env bash
-# The log of the service does not belong to the output of the block that started it.
-if [ "$1" = serve ] || [ "$1" = dev ]; then exec >> serve.log 2>&1; fi
-exec 3<> /dev/tcp/127.0.0.1/${port}
-{ printf '%s\\0' "$#" "$PWD" "$@"; env -0; printf '=end\\0'; } >&3
-while IFS= read -r line <&3; do
-  case $line in
-    1*) printf '%s\\n' "\${line:1}" ;;
-    2*) printf '%s\\n' "\${line:1}" >&2 ;;
-    =*) exit "\${line:1}" ;;
-  esac
-done
-exit 1
-`;
-}
+/** Asks for no command, but waits until the service listens. */
+const WAIT = "=wait";
 
 /**
  * Runs commands in this process. A connection sends the number of arguments, the folder, the arguments, the environment and
@@ -253,6 +256,14 @@ async function runCommand(socket: Socket, service: string): Promise<void> {
   if (stop.signal.aborted) return;
   const args = rest.splice(0, Number(count));
   const env = Object.fromEntries(rest.map((entry) => entry.split(/=([^]*)/)));
+  if (args[0] === WAIT) {
+    const isUp = (): Promise<boolean> =>
+      fetch(service)
+        .then(() => true)
+        .catch(() => false);
+    await expect.poll(isUp, { interval: 50 }).toBe(true);
+    return void socket.end("=0\n");
+  }
   await waitForTurns(service, cwd, env);
   const toOutput = (stream: number): Writable =>
     new Writable({
