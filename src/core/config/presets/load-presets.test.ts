@@ -10,7 +10,8 @@ import type { ReadConfig } from "../load.ts";
 import { checkConfig } from "../../../service/drivers.ts";
 import type { UserConfig } from "../schema/generated.ts";
 import { compileSchema } from "../schema/validator.ts";
-import { findPresets, PRESETS_FOLDER, readPreset } from "./file.ts";
+import { findPresets, PRESETS_FOLDER, readPreset, requirePreset } from "./file.ts";
+import { writeConnectSteps } from "./page.ts";
 
 const { providers } = builtInDrivers;
 
@@ -506,4 +507,17 @@ describe("a preset of one's own", () => {
     expect(await ids(path.join(root, "box"), "/")).toEqual(["box"]);
     expect(await ids("./box/", root)).toEqual(["box"]);
   });
+});
+
+test.each(findPresets())("the steps to connect %s end with what a reply at the place of its event needs", (name) => {
+  const { preset } = readPreset(name);
+  const steps = writeConnectSteps(requirePreset(name, { baseDir: "/", vendors: {} }), "https://a.example/hooks/x");
+  const all = [preset.common ?? {}, ...preset.mappings];
+  const has = (key: string): boolean => all.some((mapping) => Object.hasOwn(mapping, key));
+  const last = steps.split("\n").at(-1) ?? "";
+  const [, channel] = /channel: "source"` to `with`, and configure `channels\.(\w+)`/.exec(last) ?? [];
+  if (steps !== "" && has("source")) expect(Object.keys(builtInDrivers.channels)).toContain(channel);
+  else expect(steps).not.toContain('channel: "source"');
+  expect(last.includes("`place` says")).toBe(channel !== undefined && has("place"));
+  expect(last.includes("`mention`")).toBe(channel !== undefined && preset.mention !== undefined);
 });

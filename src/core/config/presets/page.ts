@@ -4,7 +4,7 @@ import path from "node:path";
 import { isObject, toObject } from "../../shared/json.ts";
 import { listSampleNames } from "../../shared/system/samples.ts";
 import { isBuiltIn, type PresetFile, type PresetPlace, readPreset, toTypeName } from "./file.ts";
-import { listOwnSettings, toParametersSchema } from "./parameters.ts";
+import { listOwnSettings, takesPlace, toParametersSchema } from "./parameters.ts";
 
 /**
  * The page of a preset as Markdown: its `page.md` with the lines that connect it, then events, options and example from its
@@ -26,7 +26,8 @@ function readPage({ folder }: Pick<PresetFile, "folder">): string | undefined {
 
 /**
  * Writes the steps at the sender: the section "Connect it" of a preset's page, with the hook's URL and, if there is
- * one, the file with the secret. Steps that make a secret or change the configuration are left out.
+ * one, the file with the secret. Steps that make a secret or change the configuration are left out; the last one says what
+ * replies at the place of an event need.
  */
 export function writeConnectSteps({ name, folder, written }: PresetPlace, url: string, secretFile?: string): string {
   const page = readPage({ folder }) ?? "";
@@ -37,6 +38,7 @@ export function writeConnectSteps({ name, folder, written }: PresetPlace, url: s
     .replace(/\n\n(?=[^\s\d])[^]*/, "")
     .split(/^(?=\d+\. )/m)
     .filter((step) => /^\d+\. (?!Make a .*openssl)/.test(step) && !step.includes("presets: ["))
+    .concat(section === "" ? [] : writeReplySteps(readPreset(folder).preset, written))
     .map((step, index) => step.replace(/^\d+/, String(index + 1)).trimEnd())
     .join("\n")
     .replaceAll(`https://<your host>/hooks/${name}`, url)
@@ -46,6 +48,19 @@ export function writeConnectSteps({ name, folder, written }: PresetPlace, url: s
     .replaceAll(`\`${variable}\``, `\`${secretFile}\``)
     .replaceAll(`$${variable}`, () => `$(cat ${secretFile})`)
     .replaceAll("as above", `the content of \`${secretFile}\``);
+}
+
+/** One step, or none where the events of a preset have no place. */
+function writeReplySteps(preset: PresetFile["preset"], written: string): string[] {
+  const sources = [preset.common ?? {}, ...preset.mappings].map((mapping) => toObject(mapping["source"])["channel"]);
+  const channel = sources.find((source) => typeof source === "string");
+  if (channel === undefined) return [];
+  const bounds = [
+    takesPlace(preset) && "`place` says where its events may be.",
+    preset.mention && "With `mention`, only messages that name the agent ask it.",
+  ].filter(Boolean);
+  const replies = `For replies where the event is, add \`channel: "source"\` to \`with\`, and configure \`channels.${channel}\`.`;
+  return [`1. ${[replies, ...bounds].join(" ")} See \`${toCommand("presets show", written)}\`.`];
 }
 
 /** The commands from nothing to the first signed event. */
