@@ -16,7 +16,9 @@ export interface Databases {
  * database. See `postgres.ts`.
  */
 export default function setup(): Promise<() => Promise<void>> {
-  return serveDatabases({ "/": async () => withTables(await startPostgres({ durable: false, certificate: CERTIFICATE })) });
+  return serveDatabases({
+    "/": async () => withTables(await startPostgres({ durable: false, certificate: CERTIFICATE })),
+  });
 }
 
 /** Each path has a server. Returns the function that ends them. */
