@@ -29,11 +29,7 @@ const line = (text: string): string => `${(text.length + 5).toString(16).padStar
 const [A, B] = ["a".repeat(40), "b".repeat(40)] as const;
 
 test("one request in Git's protocol asks for refs and the default branch, which needs no other", async () => {
-  const lines = [
-    `${A} HEAD symref-target:refs/heads/main`,
-    `${A} refs/tags/v1 peeled:${B}`,
-    "junk refs/heads/other",
-  ];
+  const lines = [`${A} HEAD symref-target:refs/heads/main`, `${A} refs/tags/v1 peeled:${B}`, "junk refs/heads/other"];
   expect(await ask(200, `${lines.map(line).join("")}0000`)).toEqual({
     defaultBranch: "main",
     commits: new Map([
