@@ -125,13 +125,13 @@ describe.each(senders)("$scheme", (sender) => {
         query,
       );
       if (status === 200) expect(answered.get("idempotency-replayed")).toBe("true");
-      expect(await countActing(captured.hook)).toBe(1);
     });
     await fc.assert(property, { numRuns: 3 });
     const respelled = Object.fromEntries(respell(Object.entries(captured.headers)));
     const changed = { ...respelled, "x-delivery": "new", "idempotency-key": "new" };
     const copy = await post({ ...captured, headers: changed });
     expect([copy.status, await copy.text()]).toEqual([200, await first.text()]);
+    expect(await countActing(captured.hook)).toBe(1);
   });
 });
 

@@ -1,6 +1,6 @@
 /**
- * Every preset over HTTP: its first samples, signed as the sender signs, give the events beside them. `presets.test.ts` has all
- * samples, without HTTP.
+ * Every preset over HTTP: its first and its last sample, signed as the sender signs, give the events beside them.
+ * `presets.test.ts` has all samples, without HTTP.
  */
 import { existsSync, readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -18,10 +18,10 @@ const OTHERS = ["mail", "discord", "googlechat", "graph", "mailgun", "postmark",
 const HANDSHAKES = ["calendar/sync", "github/ping", "notion/verification", "slack/url-verification"];
 const sets = findSamples(PRESETS_FOLDER)
   .filter(({ name }) => !OTHERS.includes(name))
-  .map(({ name, samples }) => ({
-    name,
-    samples: samples.filter((sample) => !HANDSHAKES.includes(`${name}/${sample.name}`)).slice(0, 3),
-  }));
+  .map(({ name, samples }) => {
+    const own = samples.filter((sample) => !HANDSHAKES.includes(`${name}/${sample.name}`));
+    return { name, samples: own.filter((_, index) => index === 0 || index === own.length - 1) };
+  });
 const presets = sets.map(({ name: use }) => ({
   use,
   with: { secret: secretOf(use), deliver: false, ...(use === "whatsapp" && { verifyToken: "v" }), ...openTo(use) },
