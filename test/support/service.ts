@@ -6,6 +6,7 @@ import type { UserConfig } from "../../src/core/config/schema/generated.ts";
 import { CLOCK_SLACK_MS } from "../../src/core/shared/system/files.ts";
 import { createHookline, type HooklineService } from "../../src/service/hookline.ts";
 import { createClient, type Client } from "./client.ts";
+import { writeFreshJournal } from "./fresh-journal.ts";
 import { sharedPool } from "./pool.ts";
 
 export const HOOK_TOKEN = "hook-token-for-tests-0123456789";
@@ -43,6 +44,7 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
   options.prepare?.(folder);
   for (const [name, text] of Object.entries(files)) writeBelow(folder, name, text);
   writeBelow(folder, "webhooks.json5", JSON.stringify(withTokens(config), undefined, 2));
+  if (config.store === undefined) await writeFreshJournal(path.join(folder, ".webhooks"));
   // Files that are too new could have changed after the start has read them, and would be read once more.
   if (watch) await sleep(2 * CLOCK_SLACK_MS);
   return openService(folder, { watch, saves });
