@@ -17,6 +17,7 @@ import { describeQueue, describeRecords } from "../../../test/contracts/journal.
 import { useJournals } from "../../../test/contracts/journal/harness.ts";
 import { open } from "../../../test/contracts/journal/openers/sqlite.ts";
 import { HOUR_MS } from "../../core/shared/time.ts";
+import { silentTelemetry } from "../../core/telemetry/telemetry.ts";
 import {
   NOW,
   sampleDelivery,
@@ -25,6 +26,7 @@ import {
   sampleRun,
   sweepAll,
 } from "../../../test/contracts/journal/samples.ts";
+import { createSqliteJournal } from "./sqlite.ts";
 
 const opener = new URL("../../../test/contracts/journal/openers/sqlite.ts", import.meta.url);
 const sqlite = { open, opener, hasNodes: false, hasSizeLimit: true, isSlow: false };
@@ -32,7 +34,8 @@ describeQueue("SQLite", sqlite);
 describeRecords("SQLite", sqlite);
 
 describe("the SQLite file", () => {
-  const { start, folder } = useJournals(open);
+  // The usual tests copy one.
+  const { start, folder } = useJournals((at) => createSqliteJournal({ folder: at, telemetry: silentTelemetry }));
 
   test("is in a private folder", async () => {
     const at = path.join(folder(), "state", "deep");
