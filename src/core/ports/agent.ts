@@ -239,7 +239,7 @@ export interface AgentReply {
 /** Chat completions and responses as OpenAI has them, messages as Anthropic has them. */
 export type ModelFormat = "chat" | "responses" | "messages";
 
-/** The API of a provider. */
+/** The API of a provider. @internal */
 export interface ModelApi {
   /** The name of the provider. */
   name: string;
@@ -251,6 +251,7 @@ export interface ModelApi {
   hide(text: string): string;
 }
 
+/** @internal */
 export interface ModelApiRequest {
   method: string;
   headers: Record<string, string>;
@@ -259,6 +260,7 @@ export interface ModelApiRequest {
   signal?: AbortSignal;
 }
 
+/** @internal */
 export interface ModelApiAnswer {
   status: number;
   headers: IncomingHttpHeaders;
