@@ -6,7 +6,7 @@ import { DatabaseSync } from "node:sqlite";
 import { silentTelemetry } from "../../src/core/telemetry/telemetry.ts";
 import { createSqliteJournal } from "../../src/stores/sqlite/sqlite.ts";
 
-/** What a first start makes. */
+/** The file of a first start, and where it differs from that of another. */
 let made: { file: Buffer; key: Buffer; storeId: Buffer } | undefined;
 
 /**
