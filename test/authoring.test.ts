@@ -35,7 +35,7 @@ describe("webhooks transform new", () => {
     write("node_modules/hookline/package.json", "{}");
     expect((await webhooks("transform", "new", "status")).code).toBe(0);
     expect(read("transforms/hookline.d.ts")).toMatch(
-      /^\/\/ .*\n\nexport \{\};\n\ndeclare module "hookline" \{\n {2}interface Register \{/,
+      /^(?:\/\/ .*\n)+\nexport \{\};\n\ndeclare module "hookline" \{\n {2}interface Register \{/,
     );
   });
 
