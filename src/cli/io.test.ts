@@ -12,7 +12,8 @@ test.each([
   [{ npm_lifecycle_event: "webhooks" }, "npm run -s webhooks --"],
 ])("a text names commands as the person calls them: %j", (env, name) => {
   expect(commandName({ env })).toBe(name);
-  const text = "See `npx hookline events list`, or npx hookline tail. See `npx hookline --help`.";
+  const text =
+    "See `npx hookline events list`, or npx hookline tail. \u001b[2mnpx hookline test ci\u001b[22m `npx hookline --help`.";
   expect(nameCommands({ env }, text)).toBe(text.replaceAll("npx hookline", name));
   for (const other of ["delete the webhooks of it", "npx hookline is its name", "/usr/bin/npx hookline serve"]) {
     expect(nameCommands({ env }, other)).toBe(other);

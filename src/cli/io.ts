@@ -55,7 +55,11 @@ export function commandName({ env }: Pick<CliIo, "env">): string {
   return env["npm_lifecycle_event"] === "webhooks" ? "npm run -s webhooks --" : "webhooks";
 }
 
-const COMMAND = new RegExp(String.raw`(?<![\w/.-])${PROGRAM} (?=(?:${COMMAND_NAMES.join("|")})\b|\[|--)`, "g");
+/** A color may come before it: `[2m`. */
+const COMMAND = new RegExp(
+  String.raw`(?<=^|[^\w/.-]|\[\d+m)${PROGRAM} (?=(?:${COMMAND_NAMES.join("|")})\b|\[|--)`,
+  "g",
+);
 
 /**
  * A text with its commands as the person can type them. Every text writes them as `npx hookline serve`, and has its
