@@ -23,20 +23,17 @@ let browser: TestBrowser;
 let tab: Tab;
 beforeAll(async () => {
   const mappings = [
-    { id: "builds", match: { path: "ci" }, transform: { module: "ci.ts" }, deliver: false },
-    { id: "alerts", match: { path: "alerts" }, messageTemplate: "Alert {{name}}", sessionKey: "alert", deliver: false },
+    { id: "builds", match: { path: "ci" }, transform: { module: "ci.ts" } },
+    { id: "alerts", match: { path: "alerts" }, messageTemplate: "Alert {{name}}", sessionKey: "alert" },
     { id: "metrics", match: { path: "metrics", where: { required: ["cpu"] } }, messageTemplate: "x" },
-    { id: "broken", match: { path: "broken" }, messageTemplate: "{{name}}", model: "broken/x", deliver: false },
-  ];
+    { id: "broken", match: { path: "broken" }, messageTemplate: "{{name}}", model: "broken/x" },
+  ].map((mapping) => ({ ...mapping, deliver: false, wakeMode: "next-heartbeat" as const }));
   service = await startService({
     config: {
       hooks: { mappings },
       agents: {
-        providers: {
-          broken: { kind: "command", sandbox: false, command: ["false"] },
-          cat: { kind: "command", sandbox: false, command: ["cat"] },
-        },
-        defaults: { maxAttempts: 1, model: "cat/x" },
+        providers: { broken: { kind: "command", sandbox: false, command: ["false"] }, echo: { kind: "echo" } },
+        defaults: { maxAttempts: 1, model: "echo/x" },
       },
     },
     files: { "transforms/ci.ts": CODE },
@@ -246,7 +243,7 @@ test("the playground tries what one types in the sandbox, and shows where it fai
   await result.getByText("The job lint failed").waitFor();
   await write("transform", CODE.replace('" failed"', '" is red"'));
   await result.getByText("The job lint is red").waitFor();
-  await write("transform", "export default () => {\n  for (;;);\n};");
+  await write("transform", "export default () => {\n  throw new Error('not yet');\n};");
   await result.getByText("transform_failed").waitFor();
   await write("transform", "export default () => {\n  return {{;\n};");
   await page.locator(".cm-lint-marker-error").waitFor();

@@ -68,21 +68,46 @@ export async function startBrowser(): Promise<TestBrowser> {
 const AXE = readFileSync(fileURLToPath(import.meta.resolve("axe-core/axe.min.js")), "utf8");
 
 /** The rows of a long table or list are alike, and the check of a row takes milliseconds. */
-const CONTEXT = { exclude: ["tbody tr:nth-child(n + 9)", ".scroller li:nth-child(n + 9)"] };
+const ROWS = ["tbody tr", ".scroller li", ".items li"].map((row) => `${row}:nth-child(n + 9)`);
 
 const FILTERS: Record<Rules, string> = {
   all: "true",
   contrast: 'id === "color-contrast"',
-  layout: "/^(?:scrollable-region-focusable|(?:button|link|select)-name|label|aria-hidden-focus)$/.test(id)",
+  layout:
+    "/^(?:scrollable-region-focusable|duplicate-id-aria|(?:button|link|select)-name|label|aria-hidden-focus)$/.test(id)",
 };
 
-/** Runs only rules whose violations matter: the others take a third of the time. */
+/**
+ * Gives the elements whose like this document has not shown to these rules before, without those inside of them. Two are alike if
+ * they and all elements around them have the same name, classes and kinds of attributes: most of a screen was on an earlier one,
+ * and the rows of a list differ in their texts.
+ */
+const FIND_NEW = `(rules) => {
+  const known = ((globalThis.knownLooks ??= {})[rules] ??= new Map());
+  const found = [];
+  const visit = (element, around, isInside) => {
+    const names = element.getAttributeNames().sort();
+    const values = names.map((name) => (/^(?:class|role|type|aria-(?:current|pressed|selected|expanded))$/.test(name) ? element.getAttribute(name) : ""));
+    const hasText = [...element.childNodes].some((child) => child.nodeType === 3 && child.data.trim() !== "");
+    const look = [around, element.tagName, names, values, hasText].join("|");
+    const isNew = !known.has(look);
+    if (isNew) known.set(look, known.size);
+    if (isNew && !isInside) found.push(element);
+    for (const child of element.children) visit(child, known.get(look), isInside || isNew);
+  };
+  visit(document.documentElement, "", false);
+  return found;
+}`;
+
+/** Runs only rules whose violations matter: the others take a third of the time. What a width breaks depends on the texts, too. */
 async function findBarriers(page: Page, rules: Rules): Promise<string[]> {
   if (!(await page.evaluate("'axe' in globalThis"))) await page.evaluate(AXE);
   const found: { id: string; nodes: { html: string }[] }[] = await page.evaluate(`(async () => {
+    const include = ${rules === "layout" ? "[document]" : `(${FIND_NEW})("${rules}")`};
+    if (include.length === 0) return [];
     const matters = ({ id, impact, enabled }) => enabled && ["serious", "critical"].includes(impact) && ${FILTERS[rules]};
     const runOnly = axe._audit.rules.filter(matters).map(({ id }) => id);
-    const { violations } = await axe.run(${JSON.stringify(CONTEXT)}, { resultTypes: ["violations"], runOnly });
+    const { violations } = await axe.run({ include, exclude: ${JSON.stringify(ROWS)} }, { resultTypes: ["violations"], runOnly });
     return violations;
   })()`);
   return found.map(({ id, nodes }) => `${id}: ${nodes[0]?.html.slice(0, 200)}`);
