@@ -205,8 +205,8 @@ test(
       expect([screen, await findBarriers("contrast")]).toEqual([screen, []]);
       await page.emulateMedia({ colorScheme: "light" });
     }
-    // The item that does not exist.
-    expect(problems).toEqual(["Failed to load resource: the server responded with a status of 404 (Not Found)"]);
+    // The item that does not exist, which a change of the inbox reads again.
+    expect(problems.filter((problem) => !problem.includes("404"))).toEqual([]);
     await page.context().close();
   },
 );
