@@ -12,7 +12,7 @@ test.for(globSync("*.yaml", { cwd: folder }))("the commands of %s exist", async 
   const commands = documents.flatMap((document) => findCommands(document.toJS()));
   expect(new Set(commands.map(([, , , role]) => role))).toEqual(new Set(["ingress", "worker"]));
   for (const [program, ...args] of commands) {
-    expect(program).toBe("webhooks");
+    expect(program).toBe("hookline");
     // The file is not there: everything before it is understood.
     const { stderr } = await runWebhooks(folder, ...args.map((arg) => arg.replace("/config/", "/nowhere/")));
     expect(stderr).toContain("/nowhere/webhooks.json5");

@@ -32,9 +32,9 @@ test("an upgrade copies the stores, and the way back leads to what was there bef
     await waitFor(() => existsSync(stored("mail.db")));
     expect((await post("wake", { text, mode: "next-heartbeat" })).status).toBe(200);
     const { events } = await api("/api/events");
-    const bodies = events.map(({ id }: { id: string }) => api(`/api/events/${id}/body`));
+    const bodies = await Promise.all(events.map(({ id }: { id: string }) => api(`/api/events/${id}/body`)));
     await stop();
-    return (await Promise.all(bodies)).map((body) => body.text);
+    return bodies.map((body) => body.text);
   };
   expect(await visit("npm install hookline@0.1.0\nnpx hookline serve\n", "before")).toEqual(["before"]);
   expect(existsSync(stored("journal.v1.db"))).toBe(false);
