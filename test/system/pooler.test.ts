@@ -37,7 +37,7 @@ test.each<[string, { poolSize: number; showsSettings?: boolean; isPast?: boolean
   const options = { url, leaseUrl: direct, maxConnections: 3, commitTimeoutMs: 60_000, telemetry: silentTelemetry };
   const nodes = [await createPostgresJournal(options), await createPostgresJournal(options)];
   try {
-    const store = { url, ...(isPast && { leaseUrl: direct }) };
+    const store = { url, maxConnections: 10, ...(isPast && { leaseUrl: direct }) };
     writeFileSync(path.join(folder, "webhooks.json5"), JSON.stringify(withTokens({ store })));
     const check = await runWebhooks(folder, "check", "--json");
     const warnings = JSON.parse(check.stdout).warnings.map(({ message }: { message: string }) => message);
