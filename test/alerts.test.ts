@@ -162,7 +162,7 @@ test("a channel that cannot tell anybody, or a rule without its time, keeps the 
   await expect(start({ on: ["dead-letter"], to: "#general!" })).rejects.toThrow("alerts[0].to");
 });
 
-test("a process that ends again and again is told once, also after the next end", async () => {
+test("a process that ends again and again is reported once, also after the next end", async () => {
   let folder = mkdtempSync(path.join(tmpdir(), "hookline-restarts-"));
   const config = { ...toConfig({ on: ["restarting"] }, { on: ["dead-letter"] }), store: { path: "state" } };
   writeFileSync(path.join(folder, "webhooks.json5"), JSON.stringify(withTokens(config)));

@@ -242,7 +242,7 @@ describe("a hostile result", () => {
     ["an error of a megabyte", "new Error('x'.repeat(1e6))"],
   ];
 
-  test("what is thrown is told in few words, whatever it is", async () => {
+  test("what is thrown is described in few words, whatever it is", async () => {
     const thrown = THROWN.map(([, expression]) => `() => ${expression}`);
     const bundle = await folder.bundle(
       `export default ({ payload }: any) => { throw [${thrown.join()}][payload.n]!(); }`,
@@ -345,7 +345,7 @@ describe("a burst of calls that hang, to a module that answered before,", () => 
   });
   afterEach(() => other.close());
 
-  /** Calls that wait cost nothing: with so many, a slow machine is told from calls that wait for all of them. */
+  /** Calls that wait cost nothing: with so many, a slow machine differs from calls that wait for all of them. */
   const MANY = 200;
 
   function attackWith(count: number): void {

@@ -125,8 +125,8 @@ export function git(args: readonly string[], options: GitOptions): Promise<Buffe
 }
 
 /**
- * Runs commands until one fails, each with what is left of the input, and gives all that they write. One shell starts them: Linux copies
- * the page tables of the service for each program that it starts itself.
+ * Runs commands until one fails, each with what is left of the input, and gives all that they write. One shell starts them:
+ * Linux copies the page tables of the service for each program that it starts itself.
  */
 export function gitAll(commands: readonly (readonly string[])[], options: GitOptions): Promise<Buffer> {
   const script = commands.map((args) => ["git", ...args].map(quote).join(" ")).join(" && ");

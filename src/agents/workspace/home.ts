@@ -68,9 +68,9 @@ export function toHomes(stateDir: string): string {
 const busy = new Set<string>();
 
 /**
- * The home of a session, emptied if the session is new, or if its last turn did not end well: a file marks each turn from its `begin` until it has. A turn of the same
- * run was an attempt whose result was lost, so nothing of it is kept either. A turn that waited for a person goes on in what it left, which is nothing
- * to another run.
+ * The home of a session, emptied if the session is new, or if its last turn did not end well: a file marks each turn from its
+ * `begin` until it has. A turn of the same run was an attempt whose result was lost, so nothing of it is kept either. A turn that
+ * waited for a person goes on in what it left, which is nothing to another run.
  * `idleMs`: homes that nobody used for so long are removed.
  */
 export async function openHome(

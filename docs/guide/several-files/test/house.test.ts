@@ -4,7 +4,7 @@ import { runTransform } from "hookline/testing";
 
 const house = (module: string): string => `teams/house/transforms/${module}`;
 
-test("what comes at night is told in the morning, all of it and once", async () => {
+test("a message of the night comes in the morning, whole and once", async () => {
   let state: Record<string, unknown> = {};
   for (const message of ["The door is open.", "The door is closed."]) {
     const held = await runTransform(house("hold.ts"), { base: { message }, state, now: "2027-01-15T02:00:00Z" });

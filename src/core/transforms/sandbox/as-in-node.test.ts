@@ -460,7 +460,7 @@ describe("a package that cannot run here is named", () => {
     await expect(runner.run(bundle, toInput({}))).rejects.toThrow(message);
   });
 
-  test("a package finds no environment, and the author is told where values come from", async () => {
+  test("a package finds no environment, and the error says where values come from", async () => {
     install("reads", "exports.f = () => [process.env.DEBUG, process.env.NODE_ENV, process.platform, typeof process]");
     const bundle = await folder.bundle(`import { f } from "reads"; export default () => f()`);
     expect((await runner.run(bundle, toInput({}))).value).toEqual([null, "production", "browser", "undefined"]);
