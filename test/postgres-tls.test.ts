@@ -4,7 +4,7 @@ import path from "node:path";
 import { rootCertificates } from "node:tls";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { UserConfig } from "../src/core/config/schema/generated.ts";
-import { createDatabase } from "../src/stores/postgres/database.ts";
+import { createDatabase, type Sql } from "../src/stores/postgres/database.ts";
 import { silentLog } from "../src/core/telemetry/log.ts";
 import { CERTIFICATE } from "./support/certificate.ts";
 import { createPostgresUrl } from "./support/postgres.ts";
@@ -90,6 +90,22 @@ describe("the service does not start", () => {
     await expect(started).rejects.toThrow(/store\.url: the database cannot be used: password authentication failed/);
     await expect(started).rejects.not.toThrow("wrong-password");
   });
+});
+
+test("a connection that is opened later needs no file that the URL names", async () => {
+  write("gone.pem", CERTIFICATE.cert);
+  const url = toUrl({ ...verified(), sslrootcert: path.join(folder, "gone.pem") });
+  const opened = createDatabase({ url, maxConnections: 1, commitTimeoutMs: 0, log: silentLog });
+  const ask = ({ get }: Pick<Sql, "get">) => get("SELECT pg_backend_pid() AS pid");
+  const first = await opened.transact(ask);
+  rmSync(path.join(folder, "gone.pem"));
+  const admin = createDatabase({ url: database.href, maxConnections: 1, commitTimeoutMs: 0, log: silentLog });
+  await admin.transact(({ run }) => run("SELECT pg_terminate_backend($1, 10000)", [Number(first?.["pid"])]));
+  await admin.close();
+  // The pool learns only by the first that the connection is gone.
+  const later = await opened.transact(ask).catch(() => opened.transact(ask));
+  expect(later?.["pid"]).not.toBe(first?.["pid"]);
+  await opened.close();
 });
 
 test("a database that refuses the service later is unavailable, not an internal error", async () => {

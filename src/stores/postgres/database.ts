@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Client, type ClientConfig, Pool, type PoolClient, type QueryResult, types } from "pg";
+import { parseIntoClientConfig } from "pg-connection-string";
 import { JournalUnavailable, messageOf } from "../../core/errors.ts";
 import type { Log } from "../../core/telemetry/log.ts";
 import { createOutage } from "../../core/journal/outage.ts";
@@ -94,8 +95,10 @@ export function createDatabase(options: DatabaseOptions): PostgresDatabase {
   const { maxConnections, commitTimeoutMs, log } = options;
   const { maxIdleMs = MAX_IDLE_MS, maxLockMs = MAX_LOCK_MS } = options;
   const begin = toBegin({ maxIdleMs, maxLockMs });
-  const settings = toSettings(options.url);
-  const pool = options.pool ?? createPool(options.url, maxConnections, log);
+  let settings: ClientConfig | undefined;
+  const findSettings = (): ClientConfig => (settings ??= toSettings(options.url));
+  let pool = options.pool;
+  const openPool = (): Pool => (pool ??= createPool(findSettings(), maxConnections, log));
   const outage = createOutage(log);
   const names = createNames(log);
   let closed = false;
@@ -117,14 +120,14 @@ export function createDatabase(options: DatabaseOptions): PostgresDatabase {
       }
     },
     async connect() {
-      const client = new Client(settings);
+      const client = new Client(findSettings());
       client.on("error", () => undefined);
       await client.connect();
       return client;
     },
     async close() {
       closed = true;
-      if (!options.pool) await pool.end();
+      if (!options.pool) await pool?.end();
     },
   };
 
@@ -175,7 +178,7 @@ export function createDatabase(options: DatabaseOptions): PostgresDatabase {
   }
 
   async function tryToRead(text: string, values?: SqlValue[]): Promise<QueryResult<Row>> {
-    const client = await pool.connect();
+    const client = await openPool().connect();
     let isBroken = true;
     try {
       const begun = sendBegin(client, begin);
@@ -192,7 +195,7 @@ export function createDatabase(options: DatabaseOptions): PostgresDatabase {
     { first, progress }: { first: string; progress: Progress },
     work: (sql: TransactionSql, row: Promise<Row | undefined>) => Promise<Result>,
   ): Promise<Result> {
-    const client = await pool.connect();
+    const client = await openPool().connect();
     let isBroken = true;
     try {
       const begun = sendBegin(client, `${begin}; ${first}`);
@@ -218,8 +221,8 @@ export function createDatabase(options: DatabaseOptions): PostgresDatabase {
   }
 }
 
-export function createPool(url: string, max: number, log: Log): Pool {
-  const pool = new Pool({ ...toSettings(url), max });
+export function createPool(settings: ClientConfig, max: number, log: Log): Pool {
+  const pool = new Pool({ ...settings, max });
   // A connection that breaks while it is idle leaves the pool.
   // One that breaks while it is used fails its statement; the event alone would end the process.
   pool.on("connect", (client) => client.on("error", () => undefined));
@@ -317,15 +320,16 @@ function toSql(query: (text: string, values?: SqlValue[]) => Promise<QueryResult
   };
 }
 
-function toSettings(url: string): ClientConfig {
+/** Reads the files that the URL names. The driver reads them for each connection, and an error there would end the process. */
+export function toSettings(url: string): ClientConfig {
   return {
-    connectionString: url,
     application_name: "hookline",
     connectionTimeoutMillis: CONNECT_MS,
     query_timeout: STATEMENT_MS + CONNECT_MS,
     keepAlive: true,
     pipeline: true,
     types: { getTypeParser },
+    ...parseIntoClientConfig(url),
   };
 }
 

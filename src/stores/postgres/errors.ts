@@ -47,7 +47,12 @@ const CERTIFICATE_CODES = /CERT|UNABLE_TO_VERIFY/;
 /** The database refuses this client, or the other way round: waiting does not help. */
 export function isRefused(error: unknown): boolean {
   const state = stateOf(error);
-  return state === undefined ? isCertificateError(error) : REFUSED_STATES.test(state);
+  return state === undefined ? isCertificateError(error) || isFileError(error) : REFUSED_STATES.test(state);
+}
+
+/** A file that the URL names. */
+function isFileError(error: unknown): boolean {
+  return error instanceof Error && "syscall" in error && error.syscall === "open";
 }
 
 function isCertificateError(error: unknown): error is NodeJS.ErrnoException {

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
-import { createPool } from "../../../../src/stores/postgres/database.ts";
+import { createPool, toSettings } from "../../../../src/stores/postgres/database.ts";
 import { createPostgresJournal } from "../../../../src/stores/postgres/postgres.ts";
 import { silentLog } from "../../../../src/core/telemetry/log.ts";
 import { silentTelemetry } from "../../../../src/core/telemetry/telemetry.ts";
@@ -40,7 +40,7 @@ export const POSTGRES: JournalUnderTest = {
 const pools = new Map<string, Pool>();
 
 function findPool(url: string): Pool {
-  const pool = pools.get(url) ?? createPool(url, MAX_CONNECTIONS, silentLog);
+  const pool = pools.get(url) ?? createPool(toSettings(url), MAX_CONNECTIONS, silentLog);
   pools.set(url, pool);
   return pool;
 }
