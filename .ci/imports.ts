@@ -127,6 +127,7 @@ const OWNERS: Record<string, string> = {
   parse5: "src/core/shared/html/html.ts",
   pino: "src/core/telemetry/log.ts",
   pg: "src/stores/postgres/database.ts",
+  "pg-connection-string": "src/stores/postgres/database.ts",
   "postal-mime": "src/mail/message/mime.ts",
   preact: "src/operator/page",
   re2js: "src/core/config/schema/linear-regexp.ts",
