@@ -1,4 +1,5 @@
 /** A recorded change is published by the state of its branch and of its pull requests, at the doubles of three services. */
+import { createHash } from "node:crypto";
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
@@ -11,6 +12,14 @@ import { createGitea } from "../src/vendors/gitea/comments.ts";
 import { createGithub } from "../src/vendors/github/comments.ts";
 import { createGitlab } from "../src/vendors/gitlab/comments.ts";
 import { type Forge, FORGE_TOKEN, type ForgeKind, startForge } from "./support/forge.ts";
+
+/** The id that git gives an object. */
+function idOf(type: string, content: string | Buffer): string {
+  return createHash("sha1")
+    .update(`${type} ${Buffer.byteLength(content)}\0`)
+    .update(content)
+    .digest("hex");
+}
 
 const DRIVERS: Record<ForgeKind, (options: { token: string; baseUrl: string }) => ChannelDriver> = {
   github: createGithub,
@@ -35,13 +44,12 @@ describe.each(["github", "gitlab", "gitea"] as const)("%s", (kind) => {
 
   /** The record of a change of one file, for a branch of its own. `head`: the branch is there. */
   let made = 0;
-  async function make({ parent = base, head }: { parent?: string; head?: string } = {}): Promise<OfferedChange> {
+  function make({ head }: { head?: string } = {}): OfferedChange {
     const branch = `agent/${(made += 1).toString(16).padStart(8, "0")}`;
-    const text = `${made}\n`;
-    const wanted = forge.commit({ "a.txt": text }, { branch: "scratch", from: "main" });
-    const tree = forge.git("rev-parse", `${wanted}^{tree}`);
-    const patch = `${forge.git("diff-tree", "-p", "--binary", "--full-index", parent, wanted)}\n`;
-    const parts = { parent, tree, author: "Ann <ann@acme.test>", at: 1_700_000_000 + made, message: "Count\n" };
+    const [before, after] = [idOf("blob", "0\n"), idOf("blob", `${made}\n`)];
+    const tree = idOf("tree", Buffer.concat([Buffer.from("100644 a.txt\0"), Buffer.from(after, "hex")]));
+    const patch = `diff --git a/a.txt b/a.txt\nindex ${before}..${after} 100644\n--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-0\n+${made}\n`;
+    const parts = { parent: base, tree, author: "Ann <ann@acme.test>", at: 1_700_000_000 + made, message: "Count\n" };
     const commit = writeCommit(parts, path.join(state, "scratch"));
     const files = ["M a.txt +1 -1"];
     return {
@@ -63,7 +71,7 @@ describe.each(["github", "gitlab", "gitea"] as const)("%s", (kind) => {
   }
 
   test("once, also when another node does it again", async () => {
-    const change = await make();
+    const change = make();
     const { branch, commit } = change.arguments;
     const first = await publish(change);
     expect(first).toMatchObject({ branch, isOpen: true });
@@ -74,7 +82,7 @@ describe.each(["github", "gitlab", "gitea"] as const)("%s", (kind) => {
   });
 
   test("a push whose pull request was not made yet gets it", async () => {
-    const change = await make();
+    const change = make();
     forge.fail(/^POST .*\/(?:pulls|merge_requests)$/, 500);
     await expect(publish(change)).rejects.toMatchObject({ retryable: true });
     expect(forge.branches()[change.arguments.branch]).toBe(change.arguments.commit);
@@ -84,16 +92,16 @@ describe.each(["github", "gitlab", "gitea"] as const)("%s", (kind) => {
   });
 
   test("after the end of its pull request: the next branch for a change of the base, none for one of the branch", async () => {
-    const change = await make();
+    const change = make();
     const { branch } = change.arguments;
     await publish(change);
     forge.pulls.at(-1)!.state = "closed";
-    const other = await make();
+    const other = make();
     other.arguments.branch = branch;
     expect(await publish(other)).toMatchObject({ branch: `${branch}-2` });
     expect(forge.branches()[`${branch}-2`]).toBe(other.arguments.commit);
     expect(forge.branches()[branch]).toBe(change.arguments.commit);
-    const late = { ...(await make()), head: change.arguments.commit };
+    const late = { ...make(), head: change.arguments.commit };
     late.arguments.branch = branch;
     await expect(publish(late)).rejects.toThrow("its pull request was closed meanwhile");
   });
@@ -102,10 +110,10 @@ describe.each(["github", "gitlab", "gitea"] as const)("%s", (kind) => {
   if (kind !== "github") return;
 
   test("what somebody has pushed to the branch stays", async () => {
-    const change = await make();
+    const change = make();
     const theirs = forge.commit({ "a.txt": "theirs\n" }, { branch: change.arguments.branch, from: "main" });
     await expect(publish(change)).rejects.toThrow("the branch has commits that this change does not know");
-    const next = { ...(await make({ head: base })), parent: base };
+    const next = make({ head: base });
     next.arguments.branch = change.arguments.branch;
     await expect(publish(next)).rejects.toThrow("the branch has commits that this change does not know");
     expect(forge.branches()[change.arguments.branch]).toBe(theirs);
@@ -120,7 +128,7 @@ describe.each(["github", "gitlab", "gitea"] as const)("%s", (kind) => {
     ],
     ["another author", (change) => void (change.author = "Eve <eve@acme.test>"), "does not make the commit"],
   ])("a record with %s is pushed nowhere", async (_, spoil, reason) => {
-    const change = await make();
+    const change = make();
     spoil(change);
     const before = [forge.branches(), forge.pulls.length];
     await expect(publish(change)).rejects.toThrow(reason);
@@ -128,7 +136,7 @@ describe.each(["github", "gitlab", "gitea"] as const)("%s", (kind) => {
   });
 
   test("while its base is gone nothing is pushed, and then it is as before", async () => {
-    const change = await make();
+    const change = make();
     forge.git("branch", "-m", "main", "trunk");
     const before = [forge.branches(), forge.pulls.length];
     await expect(publish(change)).rejects.toMatchObject({
@@ -143,7 +151,7 @@ describe.each(["github", "gitlab", "gitea"] as const)("%s", (kind) => {
   });
 
   test("refusals of the service are final, and say so", async () => {
-    const change = await make();
+    const change = make();
     forge.fail(/service=git-receive-pack/, 403);
     await expect(publish(change)).rejects.toMatchObject({
       message: "acme/app cannot be pushed to: the token may not do this.",

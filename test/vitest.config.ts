@@ -14,7 +14,7 @@ process.env["GLIBC_TUNABLES"] ??= "glibc.malloc.hugetlb=1:glibc.malloc.arena_max
  * They start programs all the time, which costs the more memory a worker has: Linux copies its page tables. So they come first, while
  * workers are small.
  */
-const STARTING = /(?:workspaces|change|docs|package|program|closed-output)\.test\.ts$|test\/faults\//;
+const STARTING = /(?:workspaces|publish|change|docs|package|program|closed-output)\.test\.ts$|test\/faults\//;
 
 /** They take longest, and most of them are small files, which vitest starts last. */
 const LONG =

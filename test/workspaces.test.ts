@@ -24,9 +24,17 @@ const stop = async (): Promise<void> => {
   await forge.close();
 };
 
-/** The agent is a shell that obeys what follows `run:` in the last such line of its prompt. */
-const OBEY =
-  'prompt=$(cat); said=$(eval "$(printf "%s\n" "$prompt" | sed -n "s/^run: //p" | tail -1)"); [ -n "$said" ] || said=Nothing; printf "%s\n" "$said"';
+/** The agent is a shell that obeys what follows `run:` in the last such line of its prompt. It reads it without other programs. */
+const OBEY = `
+while read -r word rest || [ -n "$word" ]; do
+  prompt="$prompt$word $rest
+"
+  [ "$word" != run: ] || asked=$rest
+done
+said=$(eval "$asked")
+[ -n "$said" ] || said=Nothing
+printf '%s\\n' "$said"
+`;
 
 interface Kind {
   kind: ForgeKind;
@@ -351,6 +359,20 @@ describe.each(KINDS)("$kind", ({ kind, issue, pull: pullRequest, comment, check,
     expect(fourth.runs[0].reply).toMatch(/^4\n1/);
     expect(forge.branches()[branch]).toBe(pushed);
 
+    // Checks of three commits, the newest between the others: one turn, about the newest, and no other counts.
+    const commits = [0, 1, 2].map((at) => forge.commit({ "README.md": `${at}\n` }, { branch }));
+    const accepted: (string | undefined)[] = [];
+    for (const at of [1, 2, 0]) accepted.push(await accept(kind, check(branch, commits[at]!)));
+    const events: Json[] = await Promise.all(accepted.map((id) => service.settled(id!)));
+    const turns = events.map(({ runs: [{ sessionKey, state, reply, warnings }] }) => ({
+      sessionKey,
+      state,
+      said: reply || warnings[0],
+    }));
+    const { sessionKey } = first.runs[0];
+    const older = "Skipped: about an older commit.";
+    expect(turns).toEqual([older, "Nothing", older].map((said) => ({ sessionKey, state: "done", said })));
+
     // After the end of a pull request the next one begins from the base.
     pull!.state = "merged";
     const fifth = await post(kind, issue("run: cat src/a.ts; echo 5 > src/a.ts"));
@@ -372,7 +394,6 @@ const USES = {
   open: { from: ["member", "anyone"] },
   setup: { workspace: { setup: ["/bin/sh", "-c", "echo broken >&2; touch built; exit 3"] } },
   tries: { workspace: { tries: 1 }, deliver: true, channel: "source" },
-  orders: { workspace: { tries: 6 } },
 };
 
 describe("what a mapping allows", () => {
@@ -476,36 +497,7 @@ describe("what a mapping allows", () => {
     await post("tries", comment(number, "run: echo Go on"));
     expect((await fail("four")).runs[0]).toMatchObject({ sessionKey: made.runs[0].sessionKey, state: "done" });
   });
-
-  test("checks of three commits in any order: one turn, about the newest, and no other counts", async () => {
-    const made = await post("orders", issue("run: echo 2 > src/a.ts; echo Ordered", 26));
-    const { branch } = made.runs[0].steps.at(-1).arguments;
-    for (const order of ORDERS) {
-      const commits = [0, 1, 2].map((at) => forge.commit({ "README.md": `${order.join()} ${at}\n` }, { branch }));
-      const accepted: (string | undefined)[] = [];
-      for (const at of order) accepted.push(await accept("orders", check(branch, commits[at]!)));
-      const events: Json[] = await Promise.all(accepted.map((id) => service.settled(id!)));
-      const turns = events.map(({ runs: [{ sessionKey, state, reply, warnings }] }) => ({
-        sessionKey,
-        state,
-        said: reply || warnings[0],
-      }));
-      const { sessionKey } = made.runs[0];
-      const expected = order.map((at) => (at === 2 ? "Nothing" : "Skipped: about an older commit."));
-      expect({ order, turns }).toEqual({
-        order,
-        turns: expected.map((said) => ({ sessionKey, state: "done", said })),
-      });
-    }
-  });
 });
-
-/** The newest at each place. */
-const ORDERS = [
-  [2, 1, 0],
-  [1, 2, 0],
-  [0, 1, 2],
-];
 
 /** The same event in a public repository, by somebody who is no member. */
 function byStranger({ payload, headers }: Posted): Posted {

@@ -1,13 +1,14 @@
 /**
- * A service with repositories: Git over HTTP by `git http-backend`, and the pull requests of GitHub, GitLab and Gitea, whose bodies are
- * checked by the vendors' descriptions.
+ * A service with repositories: Git over HTTP by `git upload-pack` and `git receive-pack`, and the pull requests of GitHub, GitLab and
+ * Gitea, whose bodies are checked by the vendors' descriptions. It starts as few programs as it can: each costs a worker much.
  */
 import { execFileSync, spawn } from "node:child_process";
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { gunzipSync } from "node:zlib";
 import { Ajv } from "ajv";
 import { toObject, toText } from "../../src/core/shared/json.ts";
 
@@ -112,8 +113,10 @@ export async function startForge(kind: ForgeKind = "github", { takesDrafts = tru
   const projects = ["acme/app", "acme-bot/app"];
   for (const project of projects) {
     const folder = path.join(root, `${project}.git`);
-    mkdirSync(folder, { recursive: true });
-    run(folder, ["init", "--quiet", "--bare", "--template=", "--initial-branch=main"]);
+    for (const part of ["objects/info", "objects/pack", "refs/heads"])
+      mkdirSync(path.join(folder, part), { recursive: true });
+    writeFileSync(path.join(folder, "HEAD"), "ref: refs/heads/main\n");
+    writeFileSync(path.join(folder, "config"), "[core]\n\trepositoryformatversion = 0\n\tbare = true\n");
   }
   const server = createServer((request, response) => void answer(request, response));
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -139,17 +142,8 @@ export async function startForge(kind: ForgeKind = "github", { takesDrafts = tru
   };
   return forge;
 
-  /** Each branch is a file: nothing packs them here. */
   function branches(repository = "acme/app"): Record<string, string> {
-    const folder = path.join(root, `${repository}.git/refs/heads`);
-    const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter(
-      (entry) => entry.isFile() && !entry.name.endsWith(".lock"),
-    );
-    return Object.fromEntries(
-      files
-        .map(({ parentPath, name }) => path.join(parentPath, name))
-        .map((file) => [path.relative(folder, file), readFileSync(file, "utf8").trim()]),
-    );
+    return readRefs(path.join(root, `${repository}.git/refs/heads`));
   }
 
   function commit(
@@ -303,42 +297,74 @@ export async function startForge(kind: ForgeKind = "github", { takesDrafts = tru
       response.writeHead(401, { "www-authenticate": 'Basic realm="forge"' }).end();
       return;
     }
-    const { pathname, search } = new URL(request.url ?? "/", url);
-    if (pathname.endsWith("/git-receive-pack")) {
+    const { pathname, searchParams } = new URL(request.url ?? "/", url);
+    const [, repository = "", action = ""] = /^\/(.+)\.git\/(.+)$/.exec(pathname) ?? [];
+    if (!projects.includes(repository)) {
+      response.writeHead(404).end();
+      return;
+    }
+    const folder = path.join(root, `${repository}.git`);
+    const isAsking = action === "info/refs";
+    const name = (isAsking ? searchParams.get("service") : action) ?? "";
+    const isSecondVersion = request.headers["git-protocol"] === "version=2";
+    const answerWith = (answered: Buffer): void => {
+      gitBytes += body.length + answered.length;
+      handled();
+      const type = `application/x-${name}-${isAsking ? "advertisement" : "result"}`;
+      response.writeHead(200, { "content-type": type }).end(answered);
+    };
+    if (name === "git-receive-pack") {
       for (const [, ref = ""] of body.toString("latin1").matchAll(/ (refs\/[^\0 ]+)\0/g)) pushed.push(ref);
     }
-    const backend = spawn("git", ["http-backend"], {
-      env: {
-        PATH: process.env["PATH"],
-        GIT_PROJECT_ROOT: root,
-        GIT_HTTP_EXPORT_ALL: "1",
-        ...SETTINGS,
-        REMOTE_USER: "agent",
-        REMOTE_ADDR: "127.0.0.1",
-        REQUEST_METHOD: request.method,
-        PATH_INFO: pathname,
-        QUERY_STRING: search.slice(1),
-        CONTENT_TYPE: request.headers["content-type"] ?? "",
-        CONTENT_LENGTH: String(body.length),
-        HTTP_CONTENT_ENCODING: request.headers["content-encoding"] ?? "",
-        GIT_PROTOCOL: String(request.headers["git-protocol"] ?? ""),
-      },
-    });
-    backend.stdin.on("error", () => {});
-    backend.stdin.end(body);
-    const chunks: Buffer[] = [];
-    backend.stdout.on("data", (chunk: Buffer) => chunks.push(chunk));
-    backend.on("close", () => {
-      const whole = Buffer.concat(chunks);
-      gitBytes += body.length + whole.length;
-      handled();
-      const end = whole.indexOf("\r\n\r\n");
-      const lines = whole.subarray(0, Math.max(0, end)).toString().split("\r\n").filter(Boolean);
-      const headers = Object.fromEntries(lines.map((line) => line.split(/: (.*)/, 2) as [string, string]));
-      const { Status = "200", ...others } = headers;
-      response.writeHead(Number.parseInt(Status, 10), others).end(whole.subarray(end + 4));
-    });
+    const text = body.toString("latin1");
+    if (isSecondVersion && text.startsWith(toLine("command=ls-refs"))) {
+      answerWith(Buffer.from(listRefs(folder, text)));
+      return;
+    }
+    const program = spawn(
+      "git",
+      [name.replace("git-", ""), isAsking ? "--http-backend-info-refs" : "--stateless-rpc", folder],
+      { env: { PATH: process.env["PATH"], ...SETTINGS, ...(isSecondVersion && { GIT_PROTOCOL: "version=2" }) } },
+    );
+    program.stdin.on("error", () => {});
+    program.stdin.end(request.headers["content-encoding"] === "gzip" ? gunzipSync(body) : body);
+    const chunks: Buffer[] = isAsking && !isSecondVersion ? [Buffer.from(`${toLine(`# service=${name}`)}${END}`)] : [];
+    program.stdout.on("data", (chunk: Buffer) => chunks.push(chunk));
+    program.on("close", () => answerWith(Buffer.concat(chunks)));
   }
+}
+
+/** Refs by their files, whose names begin at the folder: nothing packs them here. */
+function readRefs(folder: string): Record<string, string> {
+  const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter(
+    (entry) => entry.isFile() && !entry.name.endsWith(".lock"),
+  );
+  return Object.fromEntries(
+    files
+      .map(({ parentPath, name }) => path.join(parentPath, name))
+      .map((file) => [path.relative(folder, file), readFileSync(file, "utf8").trim()]),
+  );
+}
+
+/** https://git-scm.com/docs/protocol-v2#_ls_refs */
+function listRefs(folder: string, question: string): string {
+  const refs = new Map(Object.entries(readRefs(path.join(folder, "refs"))).map(([name, id]) => [`refs/${name}`, id]));
+  const target = readFileSync(path.join(folder, "HEAD"), "utf8").replace("ref: ", "").trim();
+  const head = refs.get(target);
+  const listed = [
+    ...(head === undefined ? [] : [["HEAD", `${head} HEAD symref-target:${target}`] as const]),
+    ...Array.from(refs, ([name, id]) => [name, `${id} ${name}`] as const),
+  ];
+  const prefixes = Array.from(question.matchAll(/ref-prefix (\S+)/g), ([, prefix = ""]) => prefix);
+  const asked = listed.filter(([name]) => prefixes.length === 0 || prefixes.some((prefix) => name.startsWith(prefix)));
+  return [...asked.map(([, line]) => toLine(line)), END].join("");
+}
+
+const END = "0000";
+
+/** A line has its length before it. */
+function toLine(text: string): string {
+  return `${(text.length + 5).toString(16).padStart(4, "0")}${text}\n`;
 }
 
 function send(response: ServerResponse, status: number, value: unknown): void {
@@ -346,11 +372,10 @@ function send(response: ServerResponse, status: number, value: unknown): void {
 }
 
 const SETTINGS = {
-  GIT_CONFIG_COUNT: "4",
+  GIT_CONFIG_COUNT: "3",
   ...Object.fromEntries(
     [
       ["safe.directory", "*"],
-      ["http.receivepack", "true"],
       ["uploadpack.allowAnySHA1InWant", "true"],
       ["receive.autogc", "false"],
     ].flatMap(([key, value], at) => [

@@ -1,8 +1,13 @@
-/** Answers of a server that is asked for its refs. `test/publish.test.ts` asks Git's own. */
+/** Answers of a server that is asked for its refs. */
+import { execFileSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type IncomingHttpHeaders, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import path from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { toRemoteFailure } from "./git.ts";
+import { writeCommit } from "./objects.ts";
 import { listRefs } from "./refs.ts";
 
 let server: Server;
@@ -43,6 +48,26 @@ test("one request in Git's protocol asks for refs and the default branch, which 
     body: "0014command=ls-refs\n00010009peel\n000csymrefs\n0014ref-prefix HEAD\n001fref-prefix refs/heads/main\n0000",
   });
   expect(await ask(200, "0000")).toEqual({ defaultBranch: undefined, commits: new Map() });
+});
+
+test("Git answers this question so", async () => {
+  const folder = mkdtempSync(path.join(tmpdir(), "hookline-refs-"));
+  for (const part of ["objects", "refs/heads"]) mkdirSync(path.join(folder, part), { recursive: true });
+  writeFileSync(path.join(folder, "HEAD"), "ref: refs/heads/main\n");
+  const parts = { parent: A, tree: B, author: "Ann <ann@acme.test>", at: 1_700_000_000, message: "First\n" };
+  const commit = writeCommit(parts, path.join(folder, "objects"));
+  for (const name of ["main", "main-2", "other"]) writeFileSync(path.join(folder, "refs/heads", name), `${commit}\n`);
+  await ask(200, "0000");
+  const answered = execFileSync("git", ["upload-pack", "--stateless-rpc", folder], {
+    encoding: "utf8",
+    input: asked.body,
+    env: { PATH: process.env["PATH"], GIT_PROTOCOL: "version=2", GIT_CONFIG_NOSYSTEM: "1" },
+  });
+  expect(await ask(200, answered)).toEqual({
+    defaultBranch: "main",
+    commits: new Map(["refs/heads/main", "refs/heads/main-2"].map((ref) => [ref, commit])),
+  });
+  rmSync(folder, { recursive: true });
 });
 
 test.each<[string, number, string, { reason: string; retryable?: true }]>([

@@ -6,7 +6,7 @@ import type { TurnWorkspace } from "../../core/ports/agent.ts";
 import type { RepositoryHost } from "../../core/ports/repository.ts";
 import { createFolder } from "../../core/shared/system/files.ts";
 import { RUN_IN_BOX } from "./box.ts";
-import { git, GitFailed, type GitOptions } from "./git.ts";
+import { git, gitAll, GitFailed, type GitOptions } from "./git.ts";
 import { type Home, removeTree, type Start, type TreeState } from "./home.ts";
 import { type Mirror, openMirror, type RemoteCommit } from "./mirror.ts";
 import { isForAgents } from "./protected-files.ts";
@@ -93,9 +93,14 @@ function writeHead(own: string, commit: string): void {
 
 /** `base`: the commit that files for agents are from. */
 async function writeFiles(commit: string, base: string | undefined, at: GitOptions): Promise<void> {
-  await git(["read-tree", commit], at);
-  if (base !== undefined) await useAgentsFilesOf(base, at);
-  await git(["checkout-index", "--all", "--force", "--index"], at);
+  const [read, write] = [
+    ["read-tree", commit],
+    ["checkout-index", "--all", "--force", "--index"],
+  ];
+  if (base === undefined) return void (await gitAll([read, write], at));
+  await git(read, at);
+  await useAgentsFilesOf(base, at);
+  await git(write, at);
 }
 
 /** Git refuses names that lead out of the tree, or into its own folder. */
