@@ -1,5 +1,5 @@
 /** Answers to questions by messages in Slack, Telegram and on GitHub, signed as their services sign. */
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { UserConfig } from "../src/core/config/schema/generated.ts";
 import { createChatMessages } from "./support/chat-messages.ts";
 import { waitFor } from "./support/client.ts";
@@ -18,9 +18,11 @@ let github: GithubServer;
 let service: Service;
 
 const SECRET = "secret-of-the-sender-0123456789";
-const REPLY = "The disk of db-7 is full.";
+/** That of each test is another, as the services of the vendors are those of all. */
+let reply: string;
+let tests = 0;
 
-beforeEach(async () => {
+beforeAll(async () => {
   [models, tickets, slack, telegram, github] = await Promise.all([
     startModels(),
     startToolServer(() => "db-7: disk full"),
@@ -28,10 +30,14 @@ beforeEach(async () => {
     startTelegram(),
     startGithub(),
   ]);
-  models.reply(REPLY);
 });
-afterEach(async () => {
-  await service.close();
+beforeEach(() => {
+  tests += 1;
+  reply = `The disk of node ${tests} is full`;
+  models.reply(reply);
+});
+afterEach(() => service.close());
+afterAll(async () => {
   await Promise.all([models.close(), tickets.close(), slack.close(), telegram.close(), github.close()]);
 });
 
@@ -87,7 +93,7 @@ async function start(approvals: Approvals, slackUses: object[] = [{}]): Promise<
 async function ask(readMessages: () => Promise<string[]> | string[]): Promise<string> {
   const { body } = await service.post("status", { text: "How is db-7?" });
   const question = await waitFor(
-    async () => (await readMessages()).find((text) => text.includes("approve")),
+    async () => (await readMessages()).find((text) => text.includes("approve") && text.includes(reply)),
     "a question",
   );
   // Answers count once the journal knows that the question was sent.
@@ -104,7 +110,7 @@ const { inSlack, inTelegram, onGithub } = createChatMessages(
 );
 
 async function replies(): Promise<string[]> {
-  return (await slack.messages()).filter((text) => text === REPLY);
+  return (await slack.messages()).filter((text) => text === reply);
 }
 
 async function expectReply(): Promise<void> {
@@ -124,12 +130,13 @@ describe("in Slack", () => {
   const where = () => ({ channel: "slack", to: slack.channel, ...BY });
 
   test("approve delivers the reply, and the message is no event for the agent", async () => {
+    const before = models.conversations().length;
     await start(where());
     const code = await ask(slack.messages);
     expect(await replies()).toEqual([]);
     expect(await inSlack({ text: `approve ${code}` })).toEqual({ status: 204, reason: `answered ${code}` });
     await expectReply();
-    expect(models.conversations()).toHaveLength(1);
+    expect(models.conversations()).toHaveLength(before + 1);
   });
 
   const OTHER = { path: "other", secret: "secret-of-another-sender-0123456" };
@@ -167,43 +174,34 @@ describe("in Slack", () => {
     await expectReply();
   });
 
-  test.each([
-    ["of another person", { user: "U0EVE" }],
-    ["of the same id in another workspace", { team: "T0EVIL" }],
-    ["in another channel", { channel: "C0OTHER" }],
-    ["in another thread", { thread_ts: "1700000000.000001" }],
-    ["of a bot", { bot_id: "B0ANN" }],
-    ["that is an edit", { edited: { user: "U0ANN", ts: "1" } }],
-    ["that was shared", { attachments: [{ is_share: true }] }],
-    ["from before the question", { ts: "1700000000.000100" }],
-  ])("an answer %s changes nothing", async (_, event) => {
+  test("what is no answer of a person who may changes nothing", async () => {
     await start(where());
     const code = await ask(slack.messages);
-    expect((await inSlack({ text: `approve ${code}`, ...event })).reason ?? "").not.toContain("answered");
-    await expectNothing();
-  });
-
-  test.each(["approve 2222", "approve", "approve CODE and 2222", "> approve CODE", "approve CODE\u200B"])(
-    "%j changes nothing",
-    async (text) => {
-      await start(where());
-      const code = await ask(slack.messages);
-      const answer = await inSlack({ text: text.replace("CODE", code) });
-      expect(answer.reason ?? "").not.toContain("answered");
-      await expectNothing();
-    },
-  );
-
-  test("a forged answer is refused", async () => {
-    await start(where());
-    const code = await ask(slack.messages);
-    expect((await inSlack({ text: `approve ${code}` }, "secret-of-somebody-else-0123")).status).toBe(401);
-    const asToken = await service.post("slack", {
-      type: "event_callback",
-      event: { type: "message", text: `approve ${code}` },
-    });
+    const text = `approve ${code}`;
+    const wrong: [what: string, event: object][] = [
+      ["of another person", { user: "U0EVE" }],
+      ["of the same id in another workspace", { team: "T0EVIL" }],
+      ["in another channel", { channel: "C0OTHER" }],
+      ["in another thread", { thread_ts: "1700000000.000001" }],
+      ["of a bot", { bot_id: "B0ANN" }],
+      ["that is an edit", { edited: { user: "U0ANN", ts: "1" } }],
+      ["that was shared", { attachments: [{ is_share: true }] }],
+      ["from before the question", { ts: "1700000000.000100" }],
+      ["to another question", { text: "approve 2222" }],
+      ["without a code", { text: "approve" }],
+      ["to two questions", { text: `${text} and 2222` }],
+      ["in a quotation", { text: `> ${text}` }],
+      ["with a hidden character", { text: `${text}\u200B` }],
+    ];
+    for (const [what, event] of wrong) {
+      const { reason = "" } = await inSlack({ text, ...event });
+      expect([what, reason]).toEqual([what, expect.not.stringContaining("answered")]);
+    }
+    expect((await inSlack({ text }, "secret-of-somebody-else-0123")).status).toBe(401);
+    const asToken = await service.post("slack", { type: "event_callback", event: { type: "message", text } });
     expect(asToken.status).toBeGreaterThanOrEqual(400);
     await expectNothing();
+    expect((await inSlack({ text })).reason).toBe(`answered ${code}`);
   });
 
   test("the first answer counts, later and repeated ones change nothing", async () => {

@@ -18,7 +18,11 @@ export interface InjectedSample {
  * The samples of a preset that lead to an agent's turn, with the order in front of each text that reaches the agent: title,
  * body, branch, author, file name, header of a mail. What decides whether the preset takes the event stays as it is.
  */
-export async function injectSamples(preset: string, toOrder: () => string): Promise<InjectedSample[]> {
+export async function injectSamples(
+  preset: string,
+  toOrder: () => string,
+  maxSamples: number,
+): Promise<InjectedSample[]> {
   const send = await usePreset(preset);
   const reaches = async (payload: unknown, headers: Record<string, string>, order: string): Promise<boolean> => {
     const { actions } = await send(payload, headers).catch(() => ({ actions: [] }));
@@ -26,6 +30,7 @@ export async function injectSamples(preset: string, toOrder: () => string): Prom
   };
   const found: InjectedSample[] = [];
   for (const file of listSamples(preset)) {
+    if (found.length === maxSamples) break;
     const payload: unknown = JSON.parse(readFileSync(`${file}.json`, "utf8"));
     const headers = readHeaders(file);
     let injected = payload;

@@ -144,8 +144,9 @@ function findOpenTemplates({ fullName, input, unchecked }: OpenCall, args: Recor
 function findArgumentProblems(call: OpenCall, args: Record<string, unknown>): string[] {
   const known = Object.keys(toObject(call.input["properties"]));
   const unknown = Object.keys(args).filter((name) => !known.includes(name));
+  const fixed = Object.entries(args).filter(isFixed);
   return [
     ...unknown.map((name) => `${call.fullName} has no argument "${name}". It has: ${known.join(", ") || "none"}.`),
-    ...call.checkSome(Object.fromEntries(Object.entries(args).filter(isFixed))).map(withPeriod),
+    ...(fixed.length === 0 ? [] : call.checkSome(Object.fromEntries(fixed)).map(withPeriod)),
   ];
 }

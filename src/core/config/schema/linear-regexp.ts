@@ -1,6 +1,7 @@
 import type * as Re2js from "re2js";
 import { messageOf } from "../../errors.ts";
 import { loadAtFirstUse } from "../../shared/system/package.ts";
+import { createWeakCache } from "../../shared/weak-cache.ts";
 import { findFacts } from "./build-facts.ts";
 
 const re2js = loadAtFirstUse<typeof Re2js>("re2js");
@@ -18,14 +19,21 @@ export interface Expression {
  * expression, and an `Error` that names what RE2 does not support.
  */
 export function compileExpression(body: string, flags: string): Expression {
+  return expressions.get(`${flags}/${body}`, () => compile(body, flags));
+}
+
+/** The calls of a preset have the same few. */
+const expressions = createWeakCache<Expression>();
+
+function compile(body: string, flags: string): Expression {
   const native = new RegExp(body, flags);
   let linear: Re2js.RE2JS | undefined;
-  const compile = (): Re2js.RE2JS => (linear ??= compileLinear(native, body, flags));
+  const ready = (): Re2js.RE2JS => (linear ??= compileLinear(native, body, flags));
   findFacts(`expression ${flags}`, body, () => {
-    compile();
+    ready();
     return {};
   });
-  return { test: (text) => compile().test(text), toString: () => String(native) };
+  return { test: (text) => ready().test(text), toString: () => String(native) };
 }
 
 function compileLinear(native: RegExp, body: string, flags: string): Re2js.RE2JS {

@@ -115,15 +115,15 @@ test.each([
 
 test("a text that is made to take long is neutral too", () => {
   for (const start of ["[a](", "- ", "> ", "**a_", "<a ", "<div>\n\n"]) {
-    const text = show(`${start.repeat(4000)}\n\n![a](https://evil.test) @ada`);
+    const text = show(`${start.repeat(1500)}\n\n![a](https://evil.test) @ada`);
     expect(text.endsWith("!|[a](https://evil.test) @|ada")).toBe(true);
   }
 });
 
 test.each(["@", "a@", " ", "\t", "\r", "/a\n", "```\n", "![", "<!"])(
-  "300,000 characters of %j are read once",
+  "100,000 characters of %j are read once",
   (part) => {
-    const text = `${part.repeat(300_000 / part.length)}\n\nHello @ada`;
+    const text = `${part.repeat(100_000 / part.length)}\n\nHello @ada`;
     for (const neutral of [show(text), neutralizePlain(text).replaceAll("\u200B", "|")]) {
       expect(neutral.endsWith("Hello @|ada")).toBe(true);
     }
