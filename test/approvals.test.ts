@@ -1,5 +1,5 @@
 /** Calls that change something: what is granted, asked, decided, and what the model gets. */
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { MappingInput, UserConfig } from "../src/core/config/schema/generated.ts";
 import { runWebhooks } from "./support/cli.ts";
 import { waitFor } from "./support/client.ts";
@@ -12,14 +12,28 @@ let models: ModelServer;
 let tickets: ToolServer;
 let chat: ToolServer;
 let service: Service;
+/** That of each test is another. */
+let session = 0;
+/** The events of a test. */
+let posted: string[] = [];
 
-beforeEach(async () => {
+beforeAll(async () => {
   models = await startModels();
   tickets = await startToolServer(({ method, path }) => `${method} ${path}`);
   chat = await startToolServer();
   service = await startService({ config: toConfig() });
 });
+beforeEach(async () => {
+  session += 1;
+  [posted, tickets.requests.length, chat.requests.length] = [[], 0, 0];
+  await service.reload(toConfig());
+});
 afterEach(async () => {
+  const { approvals } = await service.api("/api/approvals?state=open");
+  for (const { id, kind } of approvals) await decide(id, { decision: kind === "outcome" ? "give-up" : "deny" });
+  for (const eventId of posted) await service.settled(eventId);
+});
+afterAll(async () => {
   await service.close();
   await Promise.all([tickets.close(), chat.close(), models.close()]);
 });
@@ -90,7 +104,8 @@ const close = (id: number): Call => ({ name: "tickets__close", arguments: { id }
 const show = (id: number): Call => ({ name: "tickets__show", arguments: { id } });
 
 async function post(payload: object = {}): Promise<{ eventId: string; runId: string }> {
-  const { body } = await service.post("ci", { text: "What is new?", session: "1", ...payload });
+  const { body } = await service.post("ci", { text: "What is new?", session, ...payload });
+  posted.push(body.eventId);
   return { eventId: body.eventId, runId: body.runId };
 }
 
@@ -404,7 +419,7 @@ test("a held run keeps no slot, runs release leaves it alone, and its sender see
   });
   expect(await response.json()).toMatchObject({ status: "running" });
   models.reply("Not held.");
-  expect((await finished(await post({ session: "2" }))).reply).toBe("Not held.");
+  expect((await finished(await post({ session: `${session}-2` }))).reply).toBe("Not held.");
   expect(await service.operate("POST", "/api/runs/release")).toMatchObject({ body: { released: 0 } });
   expect((await service.api(`/api/runs/${run.runId}`)).state).toBe("held");
 });
@@ -440,7 +455,7 @@ test("alerts say that a person is asked, and that an outcome is unknown", async 
   script([create("a")]);
   await untilHeld((await post()).runId);
   script([{ name: "tickets__hang", arguments: {} }]);
-  await untilHeld((await post({ session: "2" })).runId);
+  await untilHeld((await post({ session: `${session}-2` })).runId);
   await waitFor(() => chat.requests.length === 2, "both alerts");
   const texts = chat.requests.map(({ text }) => JSON.parse(text).text);
   expect(texts).toEqual([
