@@ -339,13 +339,17 @@ test("the official server for files: reads what it may, and refuses the rest", a
 });
 
 describe("a hostile server gets no further than its own call", () => {
-  const hostile: [string, (response: ServerResponse) => unknown][] = [
+  const hostile: [string, (response: ServerResponse, stop: () => void) => unknown][] = [
     ["text that is no JSON", (response) => response.end("<html>")],
     ["JSON that is no JSON-RPC", (response) => response.end('[{"jsonrpc":"9"}, null, 7]')],
-    ["another id", (response) => response.end('{"jsonrpc":"2.0","id":"other","result":{}}')],
-    ["100 MB", (response) => Readable.from(megabytes(100)).pipe(response)],
+    // Nothing else ends this one, and the last.
+    [
+      "another id",
+      (response, stop) => response.end('{"jsonrpc":"2.0","id":"other","result":{}}', () => setTimeout(stop, 20)),
+    ],
+    ["more than 16 MiB", (response) => Readable.from(megabytes(20)).pipe(response)],
     ["half an answer", (response) => response.write('{"jsonrpc":"2.0"') && setTimeout(() => response.destroy(), 20)],
-    ["events without end", (response) => flood(response)],
+    ["events without end", flood],
   ];
 
   test.each(hostile)("%s", async (name, misbehave) => {
@@ -356,9 +360,10 @@ describe("a hostile server gets no further than its own call", () => {
       const body = await readText(incoming);
       response.setHeader("content-type", isHostile ? hostileType(name) : "application/json");
       if (isHostile) {
-        misbehave(response.on("error", () => {}));
-        // Nothing else ends these two.
-        if (name === "another id" || name === "events without end") setTimeout(() => stop.abort(), 200);
+        misbehave(
+          response.on("error", () => {}),
+          () => stop.abort(),
+        );
         return;
       }
       const headers = incoming.headers as Record<string, string>;
@@ -396,13 +401,16 @@ describe("a hostile server gets no further than its own call", () => {
     for (let sent = 0; sent < count; sent += 1) yield part;
   }
 
-  function flood(response: ServerResponse): void {
-    const event = 'data: {"jsonrpc":"2.0","method":"notifications/message","params":{}}\n\n'.repeat(100);
+  /** The client is stopped while it reads the first of them. */
+  function flood(response: ServerResponse, stop: () => void): void {
+    const event = 'data: {"jsonrpc":"2.0","method":"notifications/message","params":{}}\n\n'.repeat(10);
     const write = (): void => {
-      while (!response.destroyed && response.write(event));
-      if (!response.destroyed) response.once("drain", write);
+      if (response.destroyed) return;
+      if (response.write(event)) setImmediate(write);
+      else response.once("drain", write);
     };
     write();
+    setTimeout(stop, 20);
   }
 });
 
