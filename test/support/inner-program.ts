@@ -11,6 +11,8 @@ export interface InnerProgram {
   argument: string;
   onLine(listener: (line: string) => void): void;
   write(line: string): void;
+  /** Goes on after the end of its input. */
+  stay(): void;
   /** Ends the process. */
   exit(): void;
 }
@@ -21,10 +23,13 @@ export interface InnerPrograms {
   close(): void;
 }
 
-/** The process that is started ends with its input, as most programs do, and when `exit` is called. */
+/** The last line: the input has ended. */
+const END = "\u0004";
+
+/** The process that is started ends after its input and what was written by then, as most programs do, and when `exit` is called. */
 const SCRIPT = `exec 3<>"/dev/tcp/127.0.0.1/$0" 4<&0
 echo "$$ $1" >&3
-{ cat <&4; kill "$$"; } >&3 4<&4 &
+{ cat <&4; echo ${END}; } >&3 4<&4 &
 exec cat <&3 4<&-`;
 
 /** `run` is called for each process that starts. */
@@ -35,13 +40,16 @@ export async function serveInnerPrograms(run: (program: InnerProgram) => void): 
     // The program may be killed while it reads.
     const lines = createInterface({ input: socket }).on("error", () => {});
     socket.on("error", () => {});
+    let stays = false;
+    lines.on("line", (line) => line === END && !stays && socket.end());
     lines.once("line", (first) => {
       const [, pid = "", argument = ""] = /^(\d+) (.*)$/.exec(first) ?? [];
       run({
         pid,
         argument,
-        onLine: (listener) => void lines.on("line", listener),
+        onLine: (listener) => void lines.on("line", (line) => line !== END && listener(line)),
         write: (line) => void socket.write(`${line}\n`),
+        stay: () => void (stays = true),
         exit: () => void socket.end(),
       });
     });

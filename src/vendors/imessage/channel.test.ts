@@ -46,9 +46,8 @@ describe("imessage", () => {
   test("a program's path is relative to the configuration file", async () => {
     const imsg = await startImsg();
     const baseDir = mkdtempSync(path.join(tmpdir(), "hookline-imessage-"));
-    const [program = "", ...args] = imsg.command;
-    writeFileSync(path.join(baseDir, "imsg.sh"), `#!/bin/sh\nexec "${program}" "$@"\n`, { mode: 0o755 });
-    const command = ["./imsg.sh", ...args];
+    writeFileSync(path.join(baseDir, "imsg.sh"), '#!/bin/sh\nexec "$@"\n', { mode: 0o755 });
+    const command = ["./imsg.sh", ...imsg.command];
     expect(imessage.check?.({ command }, { baseDir })).toEqual([]);
     await createImessage({ command }, { baseDir }).send(message, never);
     expect(imsg.messages()).toEqual(["Hello."]);
@@ -68,11 +67,8 @@ describe("imessage", () => {
 
   test("the environment contains none of the service's secrets", async () => {
     vi.stubEnv("HOOK_TOKEN", "s3cret");
-    const script = "console.log(JSON.stringify({ id: '1', result: { guid: Object.keys(process.env).join('+') } }))";
-    const { messageId } = await createImessage({ command: [process.execPath, "-e", script] }, BASE).send(
-      message,
-      never,
-    );
+    const script = `names=$(env | cut -d= -f1 | tr '\\n' +); printf '{"id":"1","result":{"guid":"%s"}}\\n' "$names"`;
+    const { messageId } = await createImessage({ command: ["sh", "-c", script] }, BASE).send(message, never);
     expect(messageId).toContain("PATH");
     expect(messageId).not.toContain("HOOK_TOKEN");
     vi.unstubAllEnvs();
