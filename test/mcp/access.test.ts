@@ -18,6 +18,11 @@ async function start(...args: Parameters<typeof publishing>): Promise<Service> {
 }
 
 describe("the MCP endpoint", () => {
+  /** For requests that change nothing. */
+  let service: Service;
+  beforeAll(async () => void (service = await startService({ config: publishing() })));
+  afterAll(() => service.close());
+
   test("does not exist unless gateway.mcp is set", async () => {
     const service = await startService();
     started.push(service);
@@ -54,12 +59,16 @@ describe("the MCP endpoint", () => {
 
   test("limits how often a principal asks", async () => {
     const service = await start();
-    const answers = [];
-    for (let sent = 0; sent < 620; sent += 20) {
-      answers.push(...(await Promise.all(Array.from({ length: 20 }, () => rpc(service.url, "events/list")))));
-    }
-    expect(answers.filter(({ status }) => status === 429).length).toBeGreaterThan(0);
-    expect(answers[0]!.status).toBe(200);
+    // Of the kind whose answer costs least: it is no message.
+    const headers = { authorization: `Bearer ${MCP_TOKEN}`, "content-type": "application/json" };
+    const ask = async (): Promise<number> => {
+      const response = await fetch(`${service.url}/mcp`, { method: "POST", headers, body: "[]" });
+      await response.arrayBuffer();
+      return response.status;
+    };
+    const statuses: number[] = [];
+    for (let sent = 0; sent < 620; sent += 20) statuses.push(...(await Promise.all(Array.from({ length: 20 }, ask))));
+    expect([statuses[0], statuses.at(-1)]).toEqual([400, 429]);
   });
 
   test("gives a poll that waits nothing that its principal may not see any more", async () => {
@@ -74,7 +83,6 @@ describe("the MCP endpoint", () => {
   });
 
   test("is served to no page of another site", async () => {
-    const service = await start();
     expect(await rpc(service.url, "events/list", {}, { headers: { origin: "https://evil.example" } })).toMatchObject({
       status: 403,
     });
@@ -96,7 +104,6 @@ describe("the MCP endpoint", () => {
   });
 
   test("takes one JSON-RPC message of JSON, and serves no streams", async () => {
-    const service = await start();
     const headers = { authorization: `Bearer ${MCP_TOKEN}`, "content-type": "application/json" };
     const post = async (body: unknown, more: object = {}) =>
       (
@@ -118,7 +125,6 @@ describe("the MCP endpoint", () => {
   });
 
   test("serves clients that begin with initialize", async () => {
-    const service = await start();
     const post = async (method: string, params: object) => {
       const response = await fetch(`${service.url}/mcp`, {
         method: "POST",
@@ -145,7 +151,6 @@ describe("the MCP endpoint", () => {
     ["a list", "[]", -32600],
     ["a text", '"events/list"', -32600],
   ])("answers a body that is %s with an error of JSON-RPC", async (_, body, code) => {
-    const service = await start();
     const headers = { authorization: `Bearer ${MCP_TOKEN}`, "content-type": "application/json" };
     const response = await fetch(`${service.url}/mcp`, { method: "POST", headers, body });
     expect(response.status).toBe(400);
@@ -322,7 +327,7 @@ describe("OAuth", () => {
     ])("%s is asked once for all, and the stranger who goes on is throttled", async (_, fetches, answer) => {
       const { asked, service } = await startIssuer(answer);
       const statuses: number[] = [];
-      for (let count = 0; count < 100; count += 1) statuses.push((await ask(service, await sign({ n: count }))).status);
+      for (let count = 0; count < 40; count += 1) statuses.push((await ask(service, await sign({ n: count }))).status);
       expect(asked).toHaveLength(fetches);
       expect(statuses[0]).toBe(503);
       expect(statuses.at(-1)).toBe(429);
