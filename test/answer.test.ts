@@ -1,5 +1,5 @@
 /** The mapping answers its sender with the reply of the run, as slash commands and TwiML need it. */
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import type { MappingInput, UserConfig } from "../src/core/config/schema/generated.ts";
 import { parseXml } from "../src/core/ingress/parse-xml.ts";
 import { createGate } from "./support/gate.ts";
@@ -41,14 +41,18 @@ function mapping(path: string, fields: Partial<MappingInput>): MappingInput {
 }
 
 let models: ModelServer;
+beforeAll(async () => void (models = await startModels()));
+afterAll(() => models.close());
+
+/** Services of one test each. */
 const services: Service[] = [];
-beforeEach(async () => {
-  models = await startModels();
-});
 afterEach(async () => {
   await Promise.all(services.splice(0).map((service) => service.close()));
-  await models.close();
 });
+
+let events = 0;
+/** An event of its own, in each service. */
+const eventOf = (fields: object): object => ({ id: (events += 1), text: "x", user: "Ann", ...fields });
 
 function configOf(store: UserConfig["store"]): UserConfig {
   return {
@@ -61,8 +65,8 @@ function configOf(store: UserConfig["store"]): UserConfig {
   };
 }
 
-async function start(store?: UserConfig["store"]): Promise<Service> {
-  const service = await startService({ config: configOf(store) });
+async function start(): Promise<Service> {
+  const service = await startService({ config: configOf(undefined) });
   services.push(service);
   return service;
 }
@@ -98,26 +102,27 @@ const JSON_TYPE = "application/json; charset=utf-8";
 const HOSTILE = `</Message><Redirect>http://evil</Redirect>]]>&amp;"'\\", "to": "evil\u0000\r\n\u2028{{user}}\ud800`;
 
 describe("an answer", () => {
+  let service: Service;
+  beforeAll(async () => void (service = await startService({ config: configOf(undefined) })));
+  afterAll(() => service.close());
+
   test("has the reply and the event, and takes precedence over Prefer", async () => {
     models.reply("It rains.");
-    const { url } = await start();
-    const answer = await post(url, "json", { id: 1, text: "Weather?", user: "Ann" }, { prefer: "wait=5" });
+    const answer = await post(service.url, "json", eventOf({ text: "Weather?" }), { prefer: "wait=5" });
     expect(answer).toMatchObject({ status: 200, type: JSON_TYPE, isPreferenceApplied: false });
     expect(JSON.parse(answer.text)).toEqual({ text: "It rains.", to: "Ann" });
   });
 
   test("a hostile reply and a hostile event stay values in JSON", async () => {
     models.reply(HOSTILE);
-    const { url } = await start();
     const user = { '"': HOSTILE };
-    const { text } = await post(url, "json", { id: 1, text: "x", user });
+    const { text } = await post(service.url, "json", eventOf({ user }));
     expect(JSON.parse(text)).toEqual({ text: expect.stringContaining('"to": "evil'), to: user });
   });
 
   test("a hostile reply and a hostile event stay text in XML", async () => {
     models.reply(HOSTILE);
-    const { url } = await start();
-    const answer = await post(url, "xml", { id: 1, text: "x", user: '"><Dial>+1</Dial>' });
+    const answer = await post(service.url, "xml", eventOf({ user: '"><Dial>+1</Dial>' }));
     expect(answer).toMatchObject({ status: 200, type: "text/xml; charset=utf-8" });
     expect(parseXml(Buffer.from(answer.text), null)).toEqual({
       Response: {
@@ -128,8 +133,7 @@ describe("an answer", () => {
 
   test("plain text is inserted as it is, with the status of the mapping", async () => {
     models.reply('<b>"5" & 6</b>');
-    const { url } = await start();
-    expect(await post(url, "plain", { id: 1, text: "x", user: "Ann" })).toMatchObject({
+    expect(await post(service.url, "plain", eventOf({}))).toMatchObject({
       status: 201,
       type: "text/plain; charset=utf-8",
       text: 'Ann: <b>"5" & 6</b>',
@@ -137,20 +141,18 @@ describe("an answer", () => {
   });
 
   test.each([
-    ["the run fails", "json", { id: 1, text: "x", user: "Ann" }],
-    ["the event leads to several runs", "each", { id: 1, text: "x", user: "Ann", items: [1, 2] }],
-    ["the event is skipped", "json", { id: 1, text: "ignored", user: "Ann" }],
-  ])("is else if %s", async (_case, hook, payload) => {
+    ["the run fails", "json", {}],
+    ["the event leads to several runs", "each", { items: [1, 2] }],
+    ["the event is skipped", "json", { text: "ignored" }],
+  ])("is else if %s", async (_case, hook, fields) => {
     models.fail(400, "The prompt is empty.");
-    const { url } = await start();
-    const answer = await post(url, hook, payload);
+    const answer = await post(service.url, hook, eventOf(fields));
     expect(answer).toMatchObject({ status: 200, type: JSON_TYPE, text: '{ "text": "I am on it, Ann." }' });
   });
 
   test("is else if the template gives no JSON", async () => {
     models.reply("Yes.");
-    const { url } = await start();
-    expect(await post(url, "broken", { id: 1, text: "x", user: "Ann" })).toMatchObject({
+    expect(await post(service.url, "broken", eventOf({}))).toMatchObject({
       status: 200,
       text: '{ "text": "I am on it, Ann." }',
     });
@@ -161,16 +163,15 @@ describe("an answer", () => {
     const service = await start();
     const config = configOf(undefined);
     await service.reload({ ...config, agents: { ...config.agents, budget: { unit: "tokens", perDay: 1 } } });
-    await post(service.url, "json", { id: 1, text: "x", user: "Ann" });
-    const held = await post(service.url, "json", { id: 2, text: "x", user: "Ben" });
+    await post(service.url, "json", eventOf({}));
+    const held = await post(service.url, "json", eventOf({ user: "Ben" }));
     expect(held.text).toBe('{ "text": "I am on it, Ben." }');
     expect((await service.api("/api/runs?state=held")).runs).toHaveLength(1);
   });
 
   test("a request that is refused gets the error", async () => {
-    const { url } = await start();
-    expect(await post(url, "json", { id: 1 })).toMatchObject({ status: 400 });
-    expect(await post(url, "json", { id: 1, text: "x" }, { authorization: "Bearer wrong" })).toMatchObject({
+    expect(await post(service.url, "json", { id: 1 })).toMatchObject({ status: 400 });
+    expect(await post(service.url, "json", eventOf({}), { authorization: "Bearer wrong" })).toMatchObject({
       status: 401,
     });
   });
@@ -184,7 +185,7 @@ describe("an answer", () => {
       },
     });
     const service = await start();
-    const waiting = post(service.url, "json", { id: 1, text: "x", user: "Ann" });
+    const waiting = post(service.url, "json", eventOf({}));
     await asked.passed;
     const closing = service.hookline.close();
     expect((await waiting).text).toBe('{ "text": "I am on it, Ann." }');
@@ -271,21 +272,27 @@ describe.each([
   ["SQLite", async () => undefined],
   ["PostgreSQL", async () => ({ url: await createPostgresUrl() })],
 ])("a repeat, with %s", (_name, createStore) => {
+  let store: UserConfig["store"];
+  let service: Service;
+  beforeAll(async () => {
+    store = await createStore();
+    service = await startService({ config: configOf(store) });
+  });
+  afterAll(() => service.close());
+
   test("gets the same bytes, also after a restart and with another template", async () => {
     models.reply(HOSTILE);
-    const store = await createStore();
-    const service = await start(store);
-    const payload = { id: 1, text: "x", user: "Ann" };
+    const payload = eventOf({});
     const first = await post(service.url, "json", payload);
     const again = await post(service.url, "json", payload);
     expect(again).toEqual({ ...first, isReplayed: true });
 
     const answer = { ...JSON_ANSWER, template: '{ "text": "changed" }' };
     await service.reload({ ...configOf(store), hooks: { mappings: [mapping("json", { answer })] } });
-    const restarted = await service.restart();
-    services.splice(services.indexOf(service), 1, restarted);
-    expect(await post(restarted.url, "json", payload)).toEqual(again);
-    expect((await post(restarted.url, "json", { ...payload, id: 2 })).text).toBe('{ "text": "changed" }');
+    service = await service.restart();
+    expect(await post(service.url, "json", payload)).toEqual(again);
+    expect((await post(service.url, "json", eventOf({}))).text).toBe('{ "text": "changed" }');
+    await service.reload(configOf(store));
   });
 
   test.each([
@@ -294,12 +301,12 @@ describe.each([
   ])("gets %s again if the first one did not wait for the reply", async (_case, hook, expected) => {
     const gate = createGate();
     models.reply("Late.", { hold: () => gate.passed });
-    const service = await start(await createStore());
-    const payload = { id: 1, text: "x", user: "Ann" };
+    const payload = eventOf({});
     const first = await post(service.url, hook, payload);
     expect(first).toMatchObject(expected);
     gate.open();
-    await expect.poll(async () => (await service.api("/api/events")).events).toMatchObject([{ status: "done" }]);
+    const newest = `/api/events?hook=${hook}&limit=1`;
+    await expect.poll(async () => (await service.api(newest)).events).toMatchObject([{ status: "done" }]);
     expect(await post(service.url, hook, payload)).toEqual({ ...first, isReplayed: true });
   });
 
@@ -311,20 +318,17 @@ describe.each([
         return gate.passed;
       },
     });
-    const store = await createStore();
-    const service = await start(store);
     await service.hookline.close();
     const process = await startProcess(`${service.folder}/webhooks.json5`);
-    const payload = { id: 1, text: "x", user: "Ann" };
+    const payload = eventOf({});
     const broken = post(process.url, "json", payload).catch(() => "broken");
     await asked.passed;
     await process.end("SIGKILL");
-    if (store) await endLease(store.url, await findNewNode(store.url));
+    if (store?.url !== undefined) await endLease(store.url, await findNewNode(store.url));
     expect(await broken).toBe("broken");
     gate.open();
-    const restarted = await openService(service.folder);
-    services.splice(services.indexOf(service), 1, restarted);
-    const answers = await Promise.all([1, 2].map(() => post(restarted.url, "json", payload)));
+    service = await openService(service.folder);
+    const answers = await Promise.all([1, 2].map(() => post(service.url, "json", payload)));
     expect(answers[0]).toMatchObject({ status: 200, isReplayed: true });
     expect(JSON.parse(answers[0]?.text ?? "")).toEqual({ text: "Back again.", to: "Ann" });
     expect(answers[1]).toEqual(answers[0]);

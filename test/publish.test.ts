@@ -81,14 +81,19 @@ describe.each(["github", "gitlab", "gitea"] as const)("%s", (kind) => {
     expect(forge.pulls.filter(({ head }) => head === `acme/app:${branch}`)).toHaveLength(1);
   });
 
-  test("a push whose pull request was not made yet gets it", async () => {
-    const change = make();
+  test("a push whose pull request was not made yet gets it, also one to a fork", async () => {
+    const fork = "acme-bot/app";
+    const change = { ...make(), pushTo: fork };
+    const before = forge.branches();
     forge.fail(/^POST .*\/(?:pulls|merge_requests)$/, 500);
     await expect(publish(change)).rejects.toMatchObject({ retryable: true });
-    expect(forge.branches()[change.arguments.branch]).toBe(change.arguments.commit);
+    const { branch, commit } = change.arguments;
+    expect(forge.branches(fork)).toEqual({ [branch]: commit });
     await publish(change);
-    expect(forge.pushed.filter((ref) => ref.endsWith(change.arguments.branch))).toHaveLength(1);
-    expect(forge.pulls.at(-1)).toMatchObject({ state: "open", isDraft: true });
+    expect(forge.branches()).toEqual(before);
+    expect(forge.pushed.filter((ref) => ref.endsWith(branch))).toHaveLength(1);
+    const pull = { repository: "acme/app", head: `${fork}:${branch}`, base: "main", state: "open", isDraft: true };
+    expect(forge.pulls.at(-1)).toMatchObject(pull);
   });
 
   test("after the end of its pull request: the next branch for a change of the base, none for one of the branch", async () => {

@@ -326,8 +326,23 @@ describe.each(KINDS)("$kind", ({ kind, issue, pull: pullRequest, comment, check,
         reason: "this commit has its turn already",
       });
 
-    // To a fork: the repository gets the pull request only.
     const before = forge.branches();
+    // At the pull request of somebody else: its files, the base's words for agents, and nothing leaves.
+    const theirs = forge.commit(
+      { "src/a.ts": "theirs\n", "AGENTS.md": "obey\n" },
+      { from: "none", ref: `refs/${kind === "gitlab" ? "merge-requests" : "pull"}/9/head` },
+    );
+    const read =
+      "run: cat src/a.ts AGENTS.md; echo 9 > src/a.ts; printf '%s' \"$prompt\" | grep -o 'of s[o]mebody else'";
+    const foreign = await post(kind, pullRequest(9, read, theirs));
+    expect(foreign.runs[0]).toMatchObject({ state: "done", reply: "theirs\nours\nof somebody else" });
+    expect(foreign.runs[0].steps.filter(({ kind: step }: { kind: string }) => step === "call")).toEqual([]);
+    expect(forge.branches()).toEqual(before);
+    expect(forge.pulls).toHaveLength(1);
+
+    // The rest is the same for all: publish.test.ts has the pull requests of forks.
+    if (!isWhole) return;
+    // To a fork: the repository gets the pull request only.
     const forked = await post("fork", issue("run: echo 6 > src/a.ts; echo In a fork", 8));
     expect(forked.runs[0]).toMatchObject({ state: "done", reply: expect.stringMatching(/^In a fork\n\nhttp/) });
     const [own = ""] = Object.keys(forge.branches(bot));
@@ -336,20 +351,6 @@ describe.each(KINDS)("$kind", ({ kind, issue, pull: pullRequest, comment, check,
     expect(forge.branches()).toEqual(before);
     expect(forge.pulls[1]).toMatchObject({ repository: "acme/app", head: `${bot}:${own}`, isDraft: true });
 
-    // At the pull request of somebody else: its files, the base's words for agents, and nothing leaves.
-    const theirs = forge.commit({ "src/a.ts": "theirs\n", "AGENTS.md": "obey\n" }, { branch: "theirs" });
-    for (const ref of ["pull", "merge-requests"]) forge.git("update-ref", `refs/${ref}/9/head`, theirs);
-    forge.git("update-ref", "-d", "refs/heads/theirs");
-    const read =
-      "run: cat src/a.ts AGENTS.md; echo 9 > src/a.ts; printf '%s' \"$prompt\" | grep -o 'of s[o]mebody else'";
-    const foreign = await post(kind, pullRequest(9, read, theirs));
-    expect(foreign.runs[0]).toMatchObject({ state: "done", reply: "theirs\nours\nof somebody else" });
-    expect(foreign.runs[0].steps.filter(({ kind: step }: { kind: string }) => step === "call")).toEqual([]);
-    expect(forge.branches()).toEqual(before);
-    expect(forge.pulls).toHaveLength(2);
-
-    // The rest is the same for all.
-    if (!isWhole) return;
     // A person pushes: the work that nobody has pushed is dropped.
     const pushed = forge.commit({ "src/a.ts": "4\n" }, { branch });
     const fourth = await post(

@@ -3,12 +3,13 @@
  * Gitea, whose bodies are checked by the vendors' descriptions. It starts as few programs as it can: each costs a worker much.
  */
 import { execFileSync, spawn } from "node:child_process";
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createHash } from "node:crypto";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { gunzipSync } from "node:zlib";
+import { deflateSync, gunzipSync } from "node:zlib";
 import { Ajv } from "ajv";
 import { toObject, toText } from "../../src/core/shared/json.ts";
 
@@ -32,10 +33,10 @@ export interface Forge {
   /** Runs git in the bare repository `acme/app`, or another. */
   git(...args: string[]): string;
   gitIn(repository: string, ...args: string[]): string;
-  /** Adds a commit to a branch: files by name, null removes one. Gives its id. */
+  /** Adds a commit to a branch, or at another ref: files by name, null removes one. Gives its id. */
   commit(
     files: Record<string, string | null>,
-    options?: { branch?: string; from?: string; repository?: string },
+    options?: { branch?: string; from?: string; repository?: string; ref?: string },
   ): string;
   /** The bare repository's branches, with their heads. */
   branches(repository?: string): Record<string, string>;
@@ -110,6 +111,8 @@ export async function startForge(kind: ForgeKind = "github", { takesDrafts = tru
   const requests: string[] = [];
   let gitBytes = 0;
   const failures: { pattern: RegExp; status: number; times: number }[] = [];
+  /** Of the commits that were made here. */
+  const trees = new Map<string, Tree>();
   const projects = ["acme/app", "acme-bot/app"];
   for (const project of projects) {
     const folder = path.join(root, `${project}.git`);
@@ -152,21 +155,45 @@ export async function startForge(kind: ForgeKind = "github", { takesDrafts = tru
       branch = "main",
       from = branch,
       repository = "acme/app",
-    }: { branch?: string; from?: string; repository?: string } = {},
+      ref = `refs/heads/${branch}`,
+    }: { branch?: string; from?: string; repository?: string; ref?: string } = {},
   ): string {
+    const folder = path.join(root, `${repository}.git`);
     const parent = branches(repository)[from];
-    const toData = (text: string): string => `data ${Buffer.byteLength(text)}\n${text}\n`;
-    const lines = Object.entries(files).map(([name, text]) =>
-      text === null ? `D ${name}\n` : `M 100644 inline ${name}\n${toData(text)}`,
-    );
-    const input = [
-      `commit refs/heads/${branch}\nmark :1\ncommitter Ann <ann@acme.test> now\n${toData("A change")}`,
-      parent === undefined ? "" : `from ${parent}\n`,
-      ...lines,
-      "\nget-mark :1\n",
+    const tree = new Map(parent === undefined ? [] : readTree(repository, parent));
+    for (const [name, text] of Object.entries(files)) {
+      if (text === null) tree.delete(name);
+      else tree.set(name, `100644 ${writeObject(folder, "blob", text)}`);
+    }
+    const who = `Ann <ann@acme.test> ${Math.floor(Date.now() / 1000)} +0000`;
+    const parents = parent === undefined ? [] : [`parent ${parent}`];
+    const lines = [
+      `tree ${writeTree(folder, tree)}`,
+      ...parents,
+      `author ${who}`,
+      `committer ${who}`,
+      "",
+      "A change\n",
     ];
-    const args = ["fast-import", "--quiet", "--force", "--date-format=now"];
-    return run(path.join(root, `${repository}.git`), args, input.join(""));
+    const id = writeObject(folder, "commit", lines.join("\n"));
+    trees.set(id, tree);
+    const file = path.join(folder, ref);
+    mkdirSync(path.dirname(file), { recursive: true });
+    writeFileSync(`${file}.lock`, `${id}\n`);
+    renameSync(`${file}.lock`, file);
+    return id;
+  }
+
+  function readTree(repository: string, id: string): Tree {
+    const known = trees.get(id);
+    if (known) return known;
+    const lines = gitIn(repository, "ls-tree", "-r", id).split("\n");
+    return new Map(
+      lines.map((line) => {
+        const [, mode = "", blob = "", name = ""] = /^(\d+) blob (\w+)\t(.*)$/.exec(line) ?? [];
+        return [name, `${mode} ${blob}`];
+      }),
+    );
   }
 
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -385,16 +412,36 @@ const SETTINGS = {
   ),
 };
 
-const OWN_GIT = {
-  PATH: process.env["PATH"],
-  HOME: "/nonexistent",
-  GIT_CONFIG_NOSYSTEM: "1",
-  GIT_AUTHOR_NAME: "Ann",
-  GIT_AUTHOR_EMAIL: "ann@acme.test",
-  GIT_COMMITTER_NAME: "Ann",
-  GIT_COMMITTER_EMAIL: "ann@acme.test",
-};
+const OWN_GIT = { PATH: process.env["PATH"], HOME: "/nonexistent", GIT_CONFIG_NOSYSTEM: "1" };
 
-function run(folder: string, args: string[], input = ""): string {
-  return execFileSync("git", args, { cwd: folder, env: OWN_GIT, encoding: "utf8", input, stdio: "pipe" }).trim();
+function run(folder: string, args: string[]): string {
+  return execFileSync("git", args, { cwd: folder, env: OWN_GIT, encoding: "utf8", stdio: "pipe" }).trim();
+}
+
+/** Modes and ids of files, by their names. */
+type Tree = Map<string, string>;
+
+/** Gives its id. */
+function writeTree(folder: string, tree: Tree): string {
+  const below = Map.groupBy(tree, ([name]) => (name.includes("/") ? name.slice(0, name.indexOf("/") + 1) : name));
+  // A folder is sorted by its name with a slash.
+  const entries = [...below].toSorted(([a], [b]) => Buffer.compare(Buffer.from(a), Buffer.from(b)));
+  const parts = entries.flatMap(([name, files]) => {
+    const isFolder = name.endsWith("/");
+    const inside = new Map(files.map(([file, entry]) => [file.slice(name.length), entry]));
+    const entry = isFolder ? `40000 ${writeTree(folder, inside)}` : (tree.get(name) ?? "");
+    const [mode = "", id = ""] = entry.split(" ");
+    return [Buffer.from(`${mode} ${isFolder ? name.slice(0, -1) : name}\0`), Buffer.from(id, "hex")];
+  });
+  return writeObject(folder, "tree", Buffer.concat(parts));
+}
+
+/** Stores an object as git does. Gives its id. */
+function writeObject(folder: string, type: "blob" | "tree" | "commit", content: string | Buffer): string {
+  const object = Buffer.concat([Buffer.from(`${type} ${Buffer.byteLength(content)}\0`), Buffer.from(content)]);
+  const id = createHash("sha1").update(object).digest("hex");
+  const file = path.join(folder, "objects", id.slice(0, 2), id.slice(2));
+  mkdirSync(path.dirname(file), { recursive: true });
+  writeFileSync(file, deflateSync(object));
+  return id;
 }

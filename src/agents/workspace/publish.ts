@@ -130,15 +130,15 @@ async function push(change: OfferedChange, { branch, expected, mirror, options }
 /** The commit from what was recorded: another node has no more than that. */
 async function makeAgain(change: OfferedChange, mirror: Mirror, index: string, signal: AbortSignal): Promise<void> {
   const { parent, patch, tree: wanted, pushTo, head, arguments: args } = change;
-  const at = { repository: mirror.folder, index, signal };
-  const read = (): Promise<Buffer> => git(["read-tree", parent], at);
-  await read().catch(async () => {
-    await mirror.fetch({ commit: parent, repository: head === undefined ? undefined : pushTo });
-    return read();
-  });
-  const input = Buffer.from(patch, "base64");
+  const at = { repository: mirror.folder, index, signal, input: Buffer.from(patch, "base64") };
+  const make = (): Promise<Buffer> => mirror.alone(() => gitAll([["read-tree", parent], APPLY, ["write-tree"]], at));
   try {
-    const made = await mirror.alone(() => gitAll([APPLY, ["write-tree"]], { ...at, input }));
+    const made = await make().catch(async (error: unknown) => {
+      if (!(error instanceof GitFailed) || !error.output.includes(parent)) throw error;
+      // The parent is not here.
+      await mirror.fetch({ commit: parent, repository: head === undefined ? undefined : pushTo });
+      return make();
+    });
     const tree = made.toString("utf8").trim();
     const objects = path.join(mirror.folder, "objects");
     if (tree === wanted && writeCommit(change, objects) === args.commit) return;
