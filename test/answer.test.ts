@@ -102,13 +102,13 @@ const JSON_TYPE = "application/json; charset=utf-8";
 const HOSTILE = `</Message><Redirect>http://evil</Redirect>]]>&amp;"'\\", "to": "evil\u0000\r\n\u2028{{user}}\ud800`;
 
 describe("an answer", () => {
-  let service: Service;
-  beforeAll(async () => void (service = await startService({ config: configOf(undefined) })));
-  afterAll(() => service.close());
+  let common: Service;
+  beforeAll(async () => void (common = await startService({ config: configOf(undefined) })));
+  afterAll(() => common.close());
 
   test("has the reply and the event, and takes precedence over Prefer", async () => {
     models.reply("It rains.");
-    const answer = await post(service.url, "json", eventOf({ text: "Weather?" }), { prefer: "wait=5" });
+    const answer = await post(common.url, "json", eventOf({ text: "Weather?" }), { prefer: "wait=5" });
     expect(answer).toMatchObject({ status: 200, type: JSON_TYPE, isPreferenceApplied: false });
     expect(JSON.parse(answer.text)).toEqual({ text: "It rains.", to: "Ann" });
   });
@@ -116,13 +116,13 @@ describe("an answer", () => {
   test("a hostile reply and a hostile event stay values in JSON", async () => {
     models.reply(HOSTILE);
     const user = { '"': HOSTILE };
-    const { text } = await post(service.url, "json", eventOf({ user }));
+    const { text } = await post(common.url, "json", eventOf({ user }));
     expect(JSON.parse(text)).toEqual({ text: expect.stringContaining('"to": "evil'), to: user });
   });
 
   test("a hostile reply and a hostile event stay text in XML", async () => {
     models.reply(HOSTILE);
-    const answer = await post(service.url, "xml", eventOf({ user: '"><Dial>+1</Dial>' }));
+    const answer = await post(common.url, "xml", eventOf({ user: '"><Dial>+1</Dial>' }));
     expect(answer).toMatchObject({ status: 200, type: "text/xml; charset=utf-8" });
     expect(parseXml(Buffer.from(answer.text), null)).toEqual({
       Response: {
@@ -133,7 +133,7 @@ describe("an answer", () => {
 
   test("plain text is inserted as it is, with the status of the mapping", async () => {
     models.reply('<b>"5" & 6</b>');
-    expect(await post(service.url, "plain", eventOf({}))).toMatchObject({
+    expect(await post(common.url, "plain", eventOf({}))).toMatchObject({
       status: 201,
       type: "text/plain; charset=utf-8",
       text: 'Ann: <b>"5" & 6</b>',
@@ -146,13 +146,13 @@ describe("an answer", () => {
     ["the event is skipped", "json", { text: "ignored" }],
   ])("is else if %s", async (_case, hook, fields) => {
     models.fail(400, "The prompt is empty.");
-    const answer = await post(service.url, hook, eventOf(fields));
+    const answer = await post(common.url, hook, eventOf(fields));
     expect(answer).toMatchObject({ status: 200, type: JSON_TYPE, text: '{ "text": "I am on it, Ann." }' });
   });
 
   test("is else if the template gives no JSON", async () => {
     models.reply("Yes.");
-    expect(await post(service.url, "broken", eventOf({}))).toMatchObject({
+    expect(await post(common.url, "broken", eventOf({}))).toMatchObject({
       status: 200,
       text: '{ "text": "I am on it, Ann." }',
     });
@@ -170,8 +170,8 @@ describe("an answer", () => {
   });
 
   test("a request that is refused gets the error", async () => {
-    expect(await post(service.url, "json", { id: 1 })).toMatchObject({ status: 400 });
-    expect(await post(service.url, "json", eventOf({}), { authorization: "Bearer wrong" })).toMatchObject({
+    expect(await post(common.url, "json", { id: 1 })).toMatchObject({ status: 400 });
+    expect(await post(common.url, "json", eventOf({}), { authorization: "Bearer wrong" })).toMatchObject({
       status: 401,
     });
   });

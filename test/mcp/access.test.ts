@@ -19,9 +19,9 @@ async function start(...args: Parameters<typeof publishing>): Promise<Service> {
 
 describe("the MCP endpoint", () => {
   /** For requests that change nothing. */
-  let service: Service;
-  beforeAll(async () => void (service = await startService({ config: publishing() })));
-  afterAll(() => service.close());
+  let common: Service;
+  beforeAll(async () => void (common = await startService({ config: publishing() })));
+  afterAll(() => common.close());
 
   test("does not exist unless gateway.mcp is set", async () => {
     const service = await startService();
@@ -59,7 +59,7 @@ describe("the MCP endpoint", () => {
 
   test("limits how often a principal asks", async () => {
     const service = await start();
-    // Of the kind whose answer costs least: it is no message.
+    // A list is no message: its answer costs least.
     const headers = { authorization: `Bearer ${MCP_TOKEN}`, "content-type": "application/json" };
     const ask = async (): Promise<number> => {
       const response = await fetch(`${service.url}/mcp`, { method: "POST", headers, body: "[]" });
@@ -83,14 +83,14 @@ describe("the MCP endpoint", () => {
   });
 
   test("is served to no page of another site", async () => {
-    expect(await rpc(service.url, "events/list", {}, { headers: { origin: "https://evil.example" } })).toMatchObject({
+    expect(await rpc(common.url, "events/list", {}, { headers: { origin: "https://evil.example" } })).toMatchObject({
       status: 403,
     });
-    expect(await rpc(service.url, "events/list", {}, { headers: { origin: service.url } })).toMatchObject({
+    expect(await rpc(common.url, "events/list", {}, { headers: { origin: common.url } })).toMatchObject({
       status: 200,
     });
     // A name of somebody else that leads here: DNS rebinding.
-    const { hostname, port } = new URL(service.url);
+    const { hostname, port } = new URL(common.url);
     const rebound = httpRequest({
       hostname,
       port,
@@ -107,7 +107,7 @@ describe("the MCP endpoint", () => {
     const headers = { authorization: `Bearer ${MCP_TOKEN}`, "content-type": "application/json" };
     const post = async (body: unknown, more: object = {}) =>
       (
-        await fetch(`${service.url}/mcp`, {
+        await fetch(`${common.url}/mcp`, {
           method: "POST",
           headers: { ...headers, ...more },
           body: JSON.stringify(body),
@@ -116,9 +116,9 @@ describe("the MCP endpoint", () => {
     expect(await post([{ jsonrpc: "2.0", id: 1, method: "ping" }])).toBe(400);
     expect(await post({}, { "content-type": "text/plain" })).toBe(415);
     expect(await post("x".repeat(300_000))).toBe(413);
-    expect(await rpc(service.url, "subscriptions/listen")).toMatchObject({ error: { code: -32601 } });
-    expect(await rpc(service.url, "events/stream", { name: "deploys" })).toMatchObject({ error: { code: -32014 } });
-    expect(await rpc(service.url, "events/list", {}, { headers: { "mcp-method": "events/poll" } })).toMatchObject({
+    expect(await rpc(common.url, "subscriptions/listen")).toMatchObject({ error: { code: -32601 } });
+    expect(await rpc(common.url, "events/stream", { name: "deploys" })).toMatchObject({ error: { code: -32014 } });
+    expect(await rpc(common.url, "events/list", {}, { headers: { "mcp-method": "events/poll" } })).toMatchObject({
       status: 400,
       error: { code: -32020 },
     });
@@ -126,7 +126,7 @@ describe("the MCP endpoint", () => {
 
   test("serves clients that begin with initialize", async () => {
     const post = async (method: string, params: object) => {
-      const response = await fetch(`${service.url}/mcp`, {
+      const response = await fetch(`${common.url}/mcp`, {
         method: "POST",
         headers: {
           authorization: `Bearer ${MCP_TOKEN}`,
@@ -141,7 +141,7 @@ describe("the MCP endpoint", () => {
     const opened = await post("initialize", { protocolVersion: "2025-06-18", capabilities: {}, clientInfo });
     expect(opened.result.capabilities).toEqual({ events: {}, extensions: { "io.modelcontextprotocol/events": {} } });
     expect((await post("events/list", {})).result.events).toHaveLength(1);
-    const discovered = await rpc(service.url, "server/discover");
+    const discovered = await rpc(common.url, "server/discover");
     expect(discovered.result.capabilities).toEqual(opened.result.capabilities);
   });
 
@@ -152,7 +152,7 @@ describe("the MCP endpoint", () => {
     ["a text", '"events/list"', -32600],
   ])("answers a body that is %s with an error of JSON-RPC", async (_, body, code) => {
     const headers = { authorization: `Bearer ${MCP_TOKEN}`, "content-type": "application/json" };
-    const response = await fetch(`${service.url}/mcp`, { method: "POST", headers, body });
+    const response = await fetch(`${common.url}/mcp`, { method: "POST", headers, body });
     expect(response.status).toBe(400);
     expect(await response.json()).toMatchObject({ jsonrpc: "2.0", id: null, error: { code } });
   });

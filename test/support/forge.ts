@@ -111,7 +111,7 @@ export async function startForge(kind: ForgeKind = "github", { takesDrafts = tru
   const requests: string[] = [];
   let gitBytes = 0;
   const failures: { pattern: RegExp; status: number; times: number }[] = [];
-  /** Of the commits that were made here. */
+  /** The trees of commits that were made here. */
   const trees = new Map<string, Tree>();
   const projects = ["acme/app", "acme-bot/app"];
   for (const project of projects) {
