@@ -52,14 +52,14 @@ describe("bodies", () => {
 
   test("decompression bombs do not use memory", async () => {
     const ingress = await startIngress("socket");
-    const zeros = Buffer.alloc(20_000_000);
+    const zeros = Buffer.alloc(8_000_000);
     const zipped = gzipSync(zeros);
     const bombs: [string, Buffer][] = [
       ["gzip", zipped],
       ["br", brotliCompressSync(zeros, { params: { [constants.BROTLI_PARAM_QUALITY]: 1 } })],
       ["gzip, gzip", gzipSync(zipped)],
     ];
-    await expectFlatMemory(3, async () => {
+    await expectFlatMemory(1, async () => {
       for (const [coding, body] of bombs) {
         const headers = { ...JSON_TYPE, "content-encoding": coding };
         expect((await ingress.send("/hooks/any", { headers, body })).status).toBe(413);

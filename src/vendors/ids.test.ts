@@ -42,14 +42,15 @@ describe("an id that a service has given a webhook", () => {
     expect(double.hooks).toEqual([]);
   });
 
-  describe.each(HOSTILE)("is %s", (_, hostile) => {
-    test.each(names)("%s: is not used", async (name) => {
-      const { double, hooks, wanted } = await open(name);
+  test.each(names)("%s: is not used if it is hostile", async (name) => {
+    const { double, hooks, wanted } = await open(name);
+    for (const [what, hostile] of HOSTILE) {
+      double.hooks.length = 0;
       setIds(double, hostile);
-      await expect(hooks.create(wanted)).rejects.toThrow(UNREADABLE);
-      await expect(hooks.find(url)).rejects.toThrow(UNREADABLE);
-      expect(double.requests.filter((request) => request.includes("charges"))).toEqual([]);
-    });
+      await expect(hooks.create(wanted), what).rejects.toThrow(UNREADABLE);
+      await expect(hooks.find(url), what).rejects.toThrow(UNREADABLE);
+    }
+    expect(double.requests.filter((request) => request.includes("charges"))).toEqual([]);
   });
 
   /** Wherever the double answers the id of one of its webhooks, also at the end of an address. */
@@ -79,19 +80,26 @@ describe("an id that a service has given a message", () => {
   const names = Object.keys(drivers);
   const channels = Object.assign({}, ...Object.values(doubles).map((double) => double.channels));
 
-  /** Sends a message, and shows that an answer is being written, to a service that answers with an id wherever one may be. */
-  async function use(name: string, id: string) {
-    const paths: string[] = [];
-    const server = await startJsonServer(({ path = "" }) => {
-      paths.push(path);
-      return { status: 200, body: toAnswer(id) };
+  /** A service that answers with an id wherever one may be. */
+  async function open() {
+    const said = { id: "", paths: [] as string[] };
+    const { url: baseUrl, close: closeServer } = await startJsonServer(({ path = "" }) => {
+      said.paths.push(path);
+      return { status: 200, body: toAnswer(said.id) };
     });
-    close = server.close;
+    close = closeServer;
+    return { said, baseUrl: baseUrl.replace(/\/$/, "") };
+  }
+
+  /** Sends a message to it, and shows that an answer is being written. */
+  async function use(service: Awaited<ReturnType<typeof open>>, name: string, id: string) {
+    const paths: string[] = [];
+    Object.assign(service.said, { id, paths });
     const answer = JSON.stringify({ id: "d:0", result: { guid: id } });
     const program = { to: "+15551234567", block: () => ({ command: ["sh", "-c", `printf '%s\\n' "$0"`, answer] }) };
     const { to, block } = channels[name] ?? program;
     const context = { name, baseDir: "/", tempDir: "/tmp", stateDir: "/tmp", log: silentLog, compileTemplate };
-    const channel = await drivers[name]!.create(block(server.url.replace(/\/$/, "")), context);
+    const channel = await drivers[name]!.create(block(service.baseUrl), context);
     const { signal } = new AbortController();
     const said: unknown[] = [];
     const sent = channel.send({ to, text: "Hello.", idempotencyKey: "d:0" }, signal);
@@ -122,23 +130,17 @@ describe("an id that a service has given a message", () => {
     };
   }
 
-  /** The paths of a service whose ids are usable, by its name. */
-  const known = new Map<string, Set<string>>();
-
-  test.each(names)("%s: is used", async (name) => {
-    const { said, paths } = await use(name, idOf(name));
-    expect(said[0]).toContain(idOf(name));
-    known.set(name, new Set(paths));
-  });
-
-  describe.each(HOSTILE)("is %s", (_, hostile) => {
-    test.each(names)("%s: is not used", async (name) => {
-      const { sent, said, paths } = await use(name, hostile);
-      await expect(sent).rejects.toThrow(UNREADABLE);
+  test.each(names)("%s: is used, but for a hostile one", async (name) => {
+    const service = await open();
+    const usual = await use(service, name, idOf(name));
+    expect(usual.said[0]).toContain(idOf(name));
+    const usable = new Set(usual.paths);
+    for (const [what, hostile] of HOSTILE) {
+      const { sent, said, paths } = await use(service, name, hostile);
+      await expect(sent, what).rejects.toThrow(UNREADABLE);
       expect(said.filter((text) => hostile !== "" && String(text).includes(hostile))).toEqual([]);
-      const usable = known.get(name) ?? new Set((await use(name, idOf(name))).paths);
       expect(paths.filter((path) => !usable.has(path))).toEqual([]);
-    });
+    }
   });
 });
 
