@@ -1,5 +1,4 @@
 import type { Hookline, HooklineOptions } from "./service/library.ts";
-import { createHookline as createService } from "./service/hookline.ts";
 import type { UserConfig } from "./core/config/schema/generated.ts";
 
 // The public API. None of these types needs those of Node.
@@ -137,7 +136,9 @@ export type {
 } from "./core/transforms/transform-types.ts";
 
 /** Builds the service, which does not listen yet. Throws a `ConfigError` with all problems that keep it from starting. */
-export function createHookline(options: HooklineOptions): Promise<Hookline> {
+export async function createHookline(options: HooklineOptions): Promise<Hookline> {
+  // A plugin imports this file each time that it is loaded, and needs no service.
+  const { createHookline: createService } = await import("./service/hookline.ts");
   return createService(options);
 }
 
