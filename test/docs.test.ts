@@ -155,11 +155,18 @@ function blocksOf(page: string): Block[] {
 /** One shell for the whole page, so that variables and background jobs last; the output of each block goes to its own file. */
 function toScript(blocks: Block[], folder: string): string {
   const steps = blocks.map(({ language, file, text }, index) => {
-    const write = file ? `mkdir -p ${path.dirname(file)}; cat > ${file} <<'END_OF_FILE'\n${text}END_OF_FILE\n` : "";
+    // By the shell itself: a page has up to ten files, and each would start two programs.
+    const write = file
+      ? `[ -d ${path.dirname(file)} ] || mkdir -p ${path.dirname(file)}; printf %s ${quote(text)} > ${file}\n`
+      : "";
     if (language !== "sh") return write;
     return file ? `${write}chmod +x ${file}` : `{\n${text}} > ${path.join(folder, `out.${index}`)} 2>&1`;
   });
   return ["set -eu", "trap 'code=$?; kill $(jobs -p) 2>/dev/null || true; wait; exit $code' EXIT", ...steps].join("\n");
+}
+
+function quote(text: string): string {
+  return `'${text.replaceAll("'", "'\\''")}'`;
 }
 
 async function runPage(folder: string, port: number): Promise<{ stderr: string }> {
@@ -195,6 +202,11 @@ function toFunctions(port: number): string {
     serve | dev) ask "$@" >> serve.log 2>&1 ;;
     *) ask "$@" ;;
   esac
+}
+# A page needs up to three new secrets, and any value is one.
+openssl() {
+  [ "$*" = "rand -hex 24" ] || { command openssl "$@"; return; }
+  printf %08x "$SRANDOM" "$SRANDOM" "$SRANDOM" "$SRANDOM" "$SRANDOM" "$SRANDOM"
 }
 npx() { shift; npm_command=exec webhooks "$@"; }
 curl() {
