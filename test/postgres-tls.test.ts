@@ -118,7 +118,7 @@ test("a database that refuses the service later is unavailable, not an internal 
   const service = await start({ url });
   await admin.transact(async ({ run }) => {
     await run(`ALTER ROLE ${role} PASSWORD 'second'`);
-    await run("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = $1", [role]);
+    await run("SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE usename = $1", [role]);
   });
   expect(await service.post("agent", { message: "Hello." })).toMatchObject({
     status: 503,

@@ -1,8 +1,7 @@
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
-import path from "node:path";
 import { expect, test } from "vitest";
+import { open as openPostgres } from "../../test/contracts/journal/openers/postgres.ts";
 import { describeMailStore, type OpenMailStore } from "../../test/contracts/mail-store.ts";
-import { createPostgresUrl } from "../../test/support/postgres.ts";
+import { type LentDatabase, lendDatabase } from "../../test/support/lent-database.ts";
 import { createPostgresJournal } from "../stores/postgres/postgres.ts";
 import { silentTelemetry } from "../core/telemetry/telemetry.ts";
 import type { MailStore } from "./store.ts";
@@ -10,7 +9,7 @@ import { createPostgresRefreshTokens, openPostgresMailStore } from "./postgres-s
 
 /** Each store belongs to another node. */
 const open: OpenMailStore = async ({ folder, ...options }) => {
-  const journal = await openJournal(await findUrl(folder));
+  const journal = await openPostgres(folder);
   const store = await openPostgresMailStore({ journal, ...options });
   if (!store) await journal.close();
   return store && { ...store, close: () => store.close().then(() => journal.close()) };
@@ -19,8 +18,8 @@ const open: OpenMailStore = async ({ folder, ...options }) => {
 describeMailStore("PostgreSQL", open);
 
 test("a node whose lease ended while another node has the mailbox stores nothing, and takes over from it later", async () => {
-  const url = await createPostgresUrl();
-  const [first, second] = [await openJournal(url, 1), await openJournal(url)];
+  const database = await lendDatabase();
+  const [first, second] = [await openJournal(database, 1), await openJournal(database)];
   const mailbox = "imap://ann@mail.example.com";
   const old = await openStore(first, mailbox);
   await expect.poll(() => openPostgresMailStore({ journal: second, mailbox }).then(Boolean)).toBe(true);
@@ -35,8 +34,8 @@ test("a node whose lease ended while another node has the mailbox stores nothing
 });
 
 test("refresh tokens are stored and found also while another node has the mailbox", async () => {
-  const url = await createPostgresUrl();
-  const [first, second] = [await openJournal(url), await openJournal(url)];
+  const database = await lendDatabase();
+  const [first, second] = [await openJournal(database), await openJournal(database)];
   const mailbox = "imap://ann@mail.example.com";
   const store = await openStore(first, mailbox);
   await createPostgresRefreshTokens({ journal: second, mailbox }).replace("configured", "next");
@@ -51,25 +50,13 @@ async function openStore(journal: Awaited<ReturnType<typeof openJournal>>, mailb
   return store;
 }
 
-function openJournal(url: string, firstLeaseMs = 60_000) {
+function openJournal(database: LentDatabase, firstLeaseMs = 60_000) {
   return createPostgresJournal({
-    url,
+    ...database,
     maxConnections: 3,
     commitTimeoutMs: 60_000,
     telemetry: silentTelemetry,
     firstLeaseMs,
     pollMs: 3_600_000,
   });
-}
-
-async function findUrl(folder: string): Promise<string> {
-  const file = path.join(folder, "url");
-  try {
-    return readFileSync(file, "utf8");
-  } catch {
-    const url = await createPostgresUrl();
-    mkdirSync(folder, { recursive: true });
-    writeFileSync(file, url);
-    return url;
-  }
 }

@@ -1,7 +1,7 @@
-import { Client } from "pg";
+import type { PoolClient } from "pg";
 import { afterEach, expect, test } from "vitest";
 import { NOW, nextId, sampleEvent, sampleOutcome, sampleRun } from "../../../test/contracts/journal/samples.ts";
-import { createPostgresUrl } from "../../../test/support/postgres.ts";
+import { type LentDatabase, lendDatabase } from "../../../test/support/lent-database.ts";
 import type { ClaimedRun } from "../../core/journal/journal.ts";
 import { silentTelemetry } from "../../core/telemetry/telemetry.ts";
 import { createPostgresJournal, type PostgresJournal } from "./postgres.ts";
@@ -16,10 +16,12 @@ interface TestNode extends PostgresJournal {
   sleep(ms: number): void;
 }
 
-async function openNode(url: string): Promise<TestNode> {
+/** Without shared connections the node has its own. */
+async function openNode({ url, pool }: Pick<LentDatabase, "url"> & Partial<LentDatabase>): Promise<TestNode> {
   let sleptMs = 0;
   const journal = await createPostgresJournal({
     url,
+    pool,
     maxConnections: 2,
     commitTimeoutMs: 60_000,
     telemetry: silentTelemetry,
@@ -31,10 +33,9 @@ async function openNode(url: string): Promise<TestNode> {
   return { ...journal, sleep: (ms) => void (sleptMs += ms) };
 }
 
-async function connect(url: string): Promise<Client> {
-  const client = new Client(url);
-  await client.connect();
-  closing.push(() => client.end());
+async function connect({ pool }: LentDatabase): Promise<PoolClient> {
+  const client = await pool.connect();
+  closing.push(async () => client.release());
   return client;
 }
 
@@ -48,11 +49,11 @@ const END_LEASES = "UPDATE hookline.nodes SET until = 0";
 const NOTHING = { runs: 0, deliveries: 0 };
 
 test("the first node that renews after an outage takes nothing from the others, which renew a moment later", async () => {
-  const url = await createPostgresUrl();
-  const [first, second, gone] = [await openNode(url), await openNode(url), await openNode(url)];
+  const database = await lendDatabase();
+  const [first, second, gone] = [await openNode(database), await openNode(database), await openNode(database)];
   const [run] = [await claimRun(second), await claimRun(gone)];
   const lease = await second.lease("heartbeat");
-  await (await connect(url)).query(END_LEASES);
+  await (await connect(database)).query(END_LEASES);
 
   expect(await first.renewNode(60_000)).toEqual(NOTHING);
   expect(await first.lease("heartbeat")).toBeUndefined();
@@ -64,11 +65,11 @@ test("the first node that renews after an outage takes nothing from the others, 
 });
 
 test("a claim renews an ended lease, and the renewal that was planned a moment later takes nothing either", async () => {
-  const url = await createPostgresUrl();
-  const [first, second] = [await openNode(url), await openNode(url)];
+  const database = await lendDatabase();
+  const [first, second] = [await openNode(database), await openNode(database)];
   const run = await claimRun(second);
   first.sleep(120_000);
-  await (await connect(url)).query(END_LEASES);
+  await (await connect(database)).query(END_LEASES);
 
   await first.claimRuns(1, NOW);
   expect(await first.renewNode(60_000)).toEqual(NOTHING);
@@ -78,17 +79,17 @@ test("a claim renews an ended lease, and the renewal that was planned a moment l
 });
 
 test("a new node takes the work of ended nodes at once", async () => {
-  const url = await createPostgresUrl();
-  await claimRun(await openNode(url));
-  await (await connect(url)).query(END_LEASES);
-  const node = await openNode(url);
+  const database = await lendDatabase();
+  await claimRun(await openNode(database));
+  await (await connect(database)).query(END_LEASES);
+  const node = await openNode(database);
   expect(await node.listRuns({ limit: 1 })).toMatchObject([{ state: "ready" }]);
 });
 
 test("a lock on the runs does not end the lease of a node, also while all its other connections wait", async () => {
-  const url = await createPostgresUrl();
-  const node = await openNode(url);
-  const client = await connect(url);
+  const database = await lendDatabase();
+  const node = await openNode({ url: database.url });
+  const client = await connect(database);
   const until = async (): Promise<number> =>
     Number((await client.query("SELECT max(until) AS until FROM hookline.nodes")).rows[0].until);
   const before = await until();
@@ -102,10 +103,10 @@ test("a lock on the runs does not end the lease of a node, also while all its ot
 });
 
 test("work in a locked row is not waited for: the leases that were read would be outdated", async () => {
-  const url = await createPostgresUrl();
-  const [node, other] = [await openNode(url), await openNode(url)];
+  const database = await lendDatabase();
+  const [node, other] = [await openNode(database), await openNode(database)];
   const run = await claimRun(other);
-  const client = await connect(url);
+  const client = await connect(database);
   await client.query("UPDATE hookline.nodes SET until = 0 WHERE id = (SELECT node FROM hookline.runs)");
   await client.query("BEGIN");
   await client.query("SELECT 1 FROM hookline.runs FOR UPDATE");
@@ -117,9 +118,9 @@ test("work in a locked row is not waited for: the leases that were read would be
 });
 
 test("a lease lasts without a question to the database, is extended when a third is left, and is doubted after it ended", async () => {
-  const url = await createPostgresUrl();
-  const node = await openNode(url);
-  const client = await connect(url);
+  const database = await lendDatabase();
+  const node = await openNode(database);
+  const client = await connect(database);
   const seenAt = async (): Promise<number> =>
     Number((await client.query("SELECT seen_at FROM hookline.nodes")).rows[0].seen_at);
   const claimedAt = performance.now();

@@ -14,6 +14,7 @@ import {
   sampleWake,
 } from "../../../test/contracts/journal/samples.ts";
 import { createGate } from "../../../test/support/gate.ts";
+import { lendDatabase } from "../../../test/support/lent-database.ts";
 import { createPostgresUrl } from "../../../test/support/postgres.ts";
 import { startTcpProxy } from "../../../test/support/tcp-proxy.ts";
 import type { ClaimedRun, NewAction, NewWork } from "../../core/journal/journal.ts";
@@ -28,9 +29,10 @@ afterEach(async () => {
   await Promise.all(opened.splice(0).map((journal) => journal.close()));
 });
 
-async function openNode(url: string, options: Partial<PostgresJournalOptions> = {}): Promise<PostgresJournal> {
+async function openNode(
+  options: Pick<PostgresJournalOptions, "url"> & Partial<PostgresJournalOptions>,
+): Promise<PostgresJournal> {
   const journal = await createPostgresJournal({
-    url,
     maxConnections: 6,
     commitTimeoutMs: 60_000,
     telemetry: silentTelemetry,
@@ -42,9 +44,11 @@ async function openNode(url: string, options: Partial<PostgresJournalOptions> = 
   return journal;
 }
 
-async function openTwo(): Promise<[PostgresJournal, PostgresJournal]> {
-  const url = await createPostgresUrl();
-  return [await openNode(url), await openNode(url)];
+/** Two nodes that share connections, which takes the server less. */
+async function openTwo(...options: Partial<PostgresJournalOptions>[]): Promise<[PostgresJournal, PostgresJournal]> {
+  const database = await lendDatabase();
+  const [first, second] = options;
+  return [await openNode({ ...database, ...first }), await openNode({ ...database, ...second })];
 }
 
 const TIMES = Array.from({ length: 30 }, (_, index) => index);
@@ -109,8 +113,7 @@ describe("two nodes at the same moment, thirty times", () => {
 });
 
 test("entries of a session appear in the order of their numbers, so that a reader's cursor skips none", async () => {
-  const url = await createPostgresUrl();
-  const [a, b] = [await openNode(url), await openNode(url)];
+  const [a, b] = await openTwo();
   const toWake = (sessionKey: string): NewAction => {
     const { action } = sampleWake("Look.");
     return { action, entry: sampleEntry({ sessionKey, role: "system" }) } as NewAction;
@@ -163,7 +166,7 @@ test.runIf(hasNotifications)("a node that releases a lease, or stops, tells the 
 
 test("a backlog does not change how many rows a hook, its run and its delivery read", async () => {
   const url = await createPostgresUrl();
-  const journal = await openNode(url, { maxConnections: 1 });
+  const journal = await openNode({ url, maxConnections: 1 });
   const database = new Client(url);
   await database.connect();
   const empty = await countReads(() => handleOne(journal, nextId()));
@@ -204,15 +207,14 @@ async function handleOne(journal: PostgresJournal, session: string): Promise<voi
 
 /** Work that waits for a later time. */
 const BACKLOG = `
-  INSERT INTO hookline.event_states (id, hook, status, received_at, open, dead) SELECT gen_random_uuid(), 'github', 'accepted', 1, 1, 0 FROM generate_series(1, 10000);
+  INSERT INTO hookline.event_states (id, hook, status, received_at, open, dead) SELECT gen_random_uuid(), 'github', 'accepted', 1, 1, 0 FROM generate_series(1, 3000);
   INSERT INTO hookline.runs (id, kind, event_id, session_key, state, attempts, created_at, due_at, not_before, action)
     SELECT gen_random_uuid(), 'hook', id, id, 'ready', 1, 1, 1, hookline.now_ms() + 3600000, '{}' FROM hookline.event_states WHERE status = 'accepted';
   INSERT INTO hookline.deliveries (id, run_id, channel, recipient, state, attempts, created_at, due_at, not_before, parts_sent, text)
     SELECT id, id, 'slack', id, 'pending', 1, 1, 1, hookline.now_ms() + 3600000, 0, '' FROM hookline.event_states WHERE status = 'accepted'`;
 
 test("a node that pauses within a transaction does not keep its locks, and repeats its work", async () => {
-  const url = await createPostgresUrl();
-  const [paused, other] = [await openNode(url, { maxIdleMs: 500 }), await openNode(url)];
+  const [paused, other] = await openTwo({ maxIdleMs: 500 });
   const wake = () => other.accept(sampleEvent({ actions: [sampleWake("Look.")] }));
   await wake();
   const [locked, continued] = [createGate(), createGate()];
@@ -230,13 +232,13 @@ test("a node that pauses within a transaction does not keep its locks, and repea
 });
 
 test("the lease is renewed at its own URL, which must be of the same database", async () => {
-  const url = new URL(await createPostgresUrl());
+  const { url: direct, pool } = await lendDatabase();
+  const url = new URL(direct);
   const proxy = await startTcpProxy(Number(url.port));
   onTestFinished(() => proxy.close());
-  const direct = url.href;
   url.port = String(proxy.port);
-  const node = await openNode(url.href, { leaseUrl: direct });
-  const other = await openNode(direct);
+  const node = await openNode({ url: url.href, leaseUrl: direct });
+  const other = await openNode({ url: direct, pool });
   const readUntil = async (): Promise<number> => {
     const row = await other.commit(({ get }) => get("SELECT max(until)::float8 AS until FROM hookline.nodes"));
     return Number(row?.["until"]);
@@ -253,16 +255,14 @@ test("the lease is renewed at its own URL, which must be of the same database", 
   const elsewhere = { url: direct, leaseUrl: await createPostgresUrl() };
   const problem = { key: "store.leaseUrl", message: expect.stringMatching(/^this is another database/) };
   // On a busy machine, a connection for a lease may not be ready in time.
-  const open = (): Promise<unknown> => openNode(direct, elsewhere).catch((error: unknown) => error);
+  const open = (): Promise<unknown> => openNode(elsewhere).catch((error: unknown) => error);
   await expect.poll(open).toMatchObject({ problems: [problem] });
   await node.close();
 });
 
 test("a node whose lease has ended, since the database was away, renews it before it claims", async () => {
-  const url = await createPostgresUrl();
   let waitedMs = 0;
-  const node = await openNode(url, { now: () => Date.now() + waitedMs });
-  const other = await openNode(url);
+  const [node, other] = await openTwo({ now: () => Date.now() + waitedMs });
   for (const session of ["a", "b"]) await other.accept(sampleEvent({ actions: [sampleRun(session)] }));
   waitedMs = 120_000;
   await other.commit(({ run }) => run("UPDATE hookline.nodes SET until = 0"));
@@ -272,8 +272,7 @@ test("a node whose lease has ended, since the database was away, renews it befor
 });
 
 test("nodes whose clocks differ by a minute claim a run at the same moment", async () => {
-  const url = await createPostgresUrl();
-  const [right, ahead] = [await openNode(url), await openNode(url, { now: () => Date.now() + 60_000 })];
+  const [right, ahead] = await openTwo({}, { now: () => Date.now() + 60_000 });
   const now = Date.now();
   await ahead.accept(sampleEvent({ receivedAt: now + 60_000, actions: [sampleRun("a")] }));
   // The difference of the clocks is measured, and a busy machine makes that inexact.
@@ -291,8 +290,7 @@ test("nodes whose clocks differ by a minute claim a run at the same moment", asy
 });
 
 test("for nodes whose clocks differ by a minute, a question ends at the same moment", async () => {
-  const url = await createPostgresUrl();
-  const [right, ahead] = [await openNode(url), await openNode(url, { now: () => Date.now() + 60_000 })];
+  const [right, ahead] = await openTwo({}, { now: () => Date.now() + 60_000 });
   const askedAt = Date.now();
   const ask = async (session: string) => {
     await right.accept(sampleEvent({ receivedAt: askedAt, actions: [sampleRun(session)] }));
@@ -316,10 +314,10 @@ test("for nodes whose clocks differ by a minute, a question ends at the same mom
 });
 
 test("connections that break in the middle of commits lose nothing and repeat nothing", async () => {
-  const url = new URL(await createPostgresUrl());
+  const url = new URL((await lendDatabase()).url);
   const proxy = await startTcpProxy(Number(url.port));
   url.port = String(proxy.port);
-  const journal = await openNode(url.href);
+  const journal = await openNode({ url: url.href });
   const ids: string[] = [];
   const state = { cutting: true };
   const write = async (): Promise<void> => {
@@ -344,22 +342,23 @@ test("connections that break in the middle of commits lose nothing and repeat no
 });
 
 test("a start is repeated also if its first attempt took longer than the commit timeout", async () => {
-  const url = new URL(await createPostgresUrl());
+  const url = new URL((await lendDatabase()).url);
   const proxy = await startTcpProxy(Number(url.port));
   url.port = String(proxy.port);
   proxy.cutAfter(() => (proxy.cuts() === 0 ? 1 : Infinity));
-  const node = await openNode(url.href, { commitTimeoutMs: 1 });
+  const node = await openNode({ url: url.href, commitTimeoutMs: 1 });
   expect(proxy.cuts()).toBe(1);
   await node.close();
   await proxy.close();
 });
 
 test("a claim whose answer was lost is returned to the queue", async () => {
-  const url = new URL(await createPostgresUrl());
+  const { url: direct, pool } = await lendDatabase();
+  const url = new URL(direct);
   const proxy = await startTcpProxy(Number(url.port));
-  const direct = url.href;
   url.port = String(proxy.port);
-  const [node, other] = [await openNode(url.href, { commitTimeoutMs: 1 }), await openNode(direct)];
+  const node = await openNode({ url: url.href, commitTimeoutMs: 1 });
+  const other = await openNode({ url: direct, pool });
   await other.accept(sampleEvent({ actions: [sampleRun(nextId())] }));
 
   proxy.cutAt("COMMIT");
@@ -388,12 +387,12 @@ test.for([
   ["another program", "DROP TABLE hookline.version", "are not of this program"],
 ] as const)("tables of %s are refused, and not changed", async ([, change, message]) => {
   const url = await createPostgresUrl();
-  const node = await openNode(url);
+  const node = await openNode({ url });
   await node.accept(sampleEvent());
   const events = () => node.commit(({ all }) => all("SELECT * FROM hookline.events"));
   const before = await events();
   await node.commit(({ run }) => run(change));
-  await expect(openNode(url)).rejects.toMatchObject({
+  await expect(openNode({ url })).rejects.toMatchObject({
     name: "ConfigError",
     problems: [{ key: "store.url", message: expect.stringContaining(message) }],
   });
@@ -402,19 +401,19 @@ test.for([
 
 test("an upgrade is asked for; an older node that runs goes on, and one that starts ends with its sentence", async () => {
   const url = await createPostgresUrl();
-  const older = await openNode(url);
+  const older = await openNode({ url });
   await older.accept(sampleEvent({ actions: [sampleRun("before")] }));
   const next = createDatabase({ url, maxConnections: 1, commitTimeoutMs: 0, log: silentLog });
   const migrations = [...MIGRATIONS, "ALTER TABLE hookline.runs ADD COLUMN later integer"];
   await expect(migrate(next, { migrations })).rejects.toThrow(/pg_dump .* then start with --upgrade-store/);
-  await expect(openNode(url).then((node) => node.close())).resolves.toBeUndefined();
+  await expect(openNode({ url }).then((node) => node.close())).resolves.toBeUndefined();
 
   await migrate(next, { migrations, upgrade: true });
   await migrate(next, { migrations });
   await next.close();
   await older.accept(sampleEvent({ actions: [sampleRun("after")] }));
   expect(await older.claimRuns(2, NOW)).toMatchObject([{ sessionKey: "before" }, { sessionKey: "after" }]);
-  await expect(openNode(url)).rejects.toThrow("this program supports 1 at most; start the newer program");
+  await expect(openNode({ url })).rejects.toThrow("this program supports 1 at most; start the newer program");
 });
 
 test("a claim that is lost takes nothing along of those that end with it", async () => {

@@ -1,8 +1,8 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { Client } from "pg";
+import type { PoolClient } from "pg";
 import { afterEach, expect, test } from "vitest";
 import { numberAll, publish } from "../../../test/contracts/journal/publications.ts";
-import { createPostgresUrl } from "../../../test/support/postgres.ts";
+import { type LentDatabase, lendDatabase } from "../../../test/support/lent-database.ts";
 import { silentTelemetry } from "../../core/telemetry/telemetry.ts";
 import type { NewWork } from "../../core/journal/journal.ts";
 import { createPostgresJournal, type PostgresJournal } from "./postgres.ts";
@@ -12,9 +12,9 @@ afterEach(async () => {
   for (const close of closing.splice(0).toReversed()) await close();
 });
 
-async function openNode(url: string, pollMs = 3_600_000): Promise<PostgresJournal> {
+async function openNode(database: LentDatabase, pollMs = 3_600_000): Promise<PostgresJournal> {
   const journal = await createPostgresJournal({
-    url,
+    ...database,
     maxConnections: 4,
     commitTimeoutMs: 60_000,
     telemetry: silentTelemetry,
@@ -25,10 +25,9 @@ async function openNode(url: string, pollMs = 3_600_000): Promise<PostgresJourna
   return journal;
 }
 
-async function connect(url: string): Promise<Client> {
-  const client = new Client(url);
-  await client.connect();
-  closing.push(() => client.end());
+async function connect({ pool }: LentDatabase): Promise<PoolClient> {
+  const client = await pool.connect();
+  closing.push(async () => client.release());
   return client;
 }
 
@@ -38,10 +37,10 @@ async function readIds({ publications }: PostgresJournal, after: number): Promis
 }
 
 test("what a node commits late gets a later position: a reader skips nothing", async () => {
-  const url = await createPostgresUrl();
-  const [a, b] = [await openNode(url), await openNode(url)];
+  const database = await lendDatabase();
+  const [a, b] = [await openNode(database), await openNode(database)];
   // The first row is written, and its commit is held open.
-  const open = await connect(url);
+  const open = await connect(database);
   await open.query("BEGIN");
   await open.query(
     `INSERT INTO hookline.publications (id, name, arguments, at, via) VALUES ('held', 'deploys', '{}', 1, '[]')`,
@@ -57,8 +56,8 @@ test("what a node commits late gets a later position: a reader skips nothing", a
 });
 
 test("two nodes number under a lease: none is numbered twice, and the one without it numbers nothing", async () => {
-  const url = await createPostgresUrl();
-  const [a, b] = [await openNode(url), await openNode(url)];
+  const database = await lendDatabase();
+  const [a, b] = [await openNode(database), await openNode(database)];
   await publish(a);
   const lease = (await a.lease("publications"))!;
   expect(await b.lease("publications")).toBeUndefined();
@@ -72,11 +71,11 @@ test("two nodes number under a lease: none is numbered twice, and the one withou
 });
 
 test("a node finds what was numbered also without a notification", async () => {
-  const url = await createPostgresUrl();
-  const node = await openNode(url, 20);
+  const database = await lendDatabase();
+  const node = await openNode(database, 20);
   const seen: NewWork[] = [];
   node.watch((work) => seen.push(...work));
-  const other = await connect(url);
+  const other = await connect(database);
   await other.query(
     `INSERT INTO hookline.publications (id, name, arguments, at, via, position) VALUES ('quiet', 'deploys', '{}', 1, '[]', 1);
      UPDATE hookline.publishing SET position = 1`,
@@ -85,8 +84,8 @@ test("a node finds what was numbered also without a notification", async () => {
 });
 
 test("positions are dense while two nodes publish at once", async () => {
-  const url = await createPostgresUrl();
-  const [a, b] = [await openNode(url), await openNode(url)];
+  const database = await lendDatabase();
+  const [a, b] = [await openNode(database), await openNode(database)];
   const done = new AbortController();
   const numbering = (async () => {
     while (!done.signal.aborted) {
