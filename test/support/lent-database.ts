@@ -7,7 +7,7 @@ export interface LentDatabase {
   pool: Pool;
 }
 
-/** As many as the nodes of a test use at the same moment. */
+/** The nodes of a test use so many at the same moment. */
 const MAX_CONNECTIONS = 6;
 
 const returned: string[] = [];
