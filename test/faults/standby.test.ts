@@ -4,7 +4,12 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { retryWhileUnavailable } from "../../src/core/dispatch/retry.ts";
 import { silentLog } from "../../src/core/telemetry/log.ts";
 import { silentTelemetry } from "../../src/core/telemetry/telemetry.ts";
-import { createPostgresJournal, type PostgresJournal } from "../../src/stores/postgres/postgres.ts";
+import { createPool, toSettings } from "../../src/stores/postgres/database.ts";
+import {
+  createPostgresJournal,
+  type PostgresJournal,
+  type PostgresJournalOptions,
+} from "../../src/stores/postgres/postgres.ts";
 import {
   NOW,
   nextId,
@@ -17,6 +22,7 @@ import {
 } from "../contracts/journal/samples.ts";
 import { waitFor } from "../support/client.ts";
 import { type PostgresPair, startPostgresPair } from "../support/postgres-pair.ts";
+import { empty, type Pool } from "../support/postgres-pool.ts";
 import { startTcpProxy } from "../support/tcp-proxy.ts";
 
 let pair: PostgresPair;
@@ -30,9 +36,12 @@ afterEach(async () => {
 });
 afterAll(() => pair.remove());
 
-async function openNode(url: string, commitTimeoutMs = 60_000): Promise<PostgresJournal> {
-  const options = { url, commitTimeoutMs, maxConnections: 10, firstLeaseMs: 3_600_000, pollMs: 3_600_000 };
-  const node = await createPostgresJournal({ ...options, telemetry: silentTelemetry });
+async function openNode(
+  options: Pick<PostgresJournalOptions, "url" | "pool">,
+  commitTimeoutMs = 60_000,
+): Promise<PostgresJournal> {
+  const others = { commitTimeoutMs, maxConnections: 10, firstLeaseMs: 3_600_000, pollMs: 3_600_000 };
+  const node = await createPostgresJournal({ ...options, ...others, telemetry: silentTelemetry });
   nodes.push(node);
   return node;
 }
@@ -58,16 +67,22 @@ async function untilWaiting(count: number): Promise<void> {
 
 describe("while the standby is away", () => {
   let admin: Client;
+  let url: string;
+  let pool: Pool;
   beforeAll(async () => {
     admin = await connect();
+    url = await pair.createUrl();
+    pool = createPool(toSettings(url), 10, silentLog);
   });
-  afterAll(() => admin.end());
+  afterAll(() => Promise.all([admin.end(), pool.end()]));
   // Before the nodes are closed, whose commits wait.
   afterEach(() => setStandby(""));
 
   async function openTwo(): Promise<[PostgresJournal, PostgresJournal]> {
-    const url = await pair.createUrl();
-    return [await openNode(url), await openNode(url)];
+    const first = await openNode({ url, pool });
+    await empty(pool);
+    await first.renewNode(3_600_000);
+    return [first, await openNode({ url, pool })];
   }
 
   /** Each commit waits for a standby of this name; empty: for none. */
@@ -159,7 +174,7 @@ test("rows that a primary shows after a crash, and loses with its failover, are 
   const url = new URL(await pair.createUrl());
   const proxy = await startTcpProxy(pair.primary().port);
   url.port = String(proxy.port);
-  const journal = await openNode(url.href, 50);
+  const journal = await openNode({ url: url.href }, 50);
   await journal.accept(sampleEvent({ actions: [sampleRun("first")] }));
   const [first] = await journal.claimRuns(1, NOW);
   await journal.completeRun(first!, sampleOutcome({ deliveries: [sampleDelivery(first!.id)] }));
