@@ -118,6 +118,9 @@ test("a database that refuses the service later is unavailable, not an internal 
   const service = await start({ url });
   await admin.transact(async ({ run }) => {
     await run(`ALTER ROLE ${role} PASSWORD 'second'`);
+  });
+  // In another transaction: until the first is committed, the service could connect again.
+  await admin.transact(async ({ run }) => {
     await run("SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE usename = $1", [role]);
   });
   expect(await service.post("agent", { message: "Hello." })).toMatchObject({
