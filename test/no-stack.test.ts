@@ -174,15 +174,19 @@ const VALID_TOO = new Set(
 const ANYTHING =
   /^(?:hooks\.mappings\.0\.context\.0\.arguments\.id|agents\.tools\.tickets\.calls\.show\.input\.id is another)|^has a program that/;
 
-/** Changes that do not fit the schema, as many in one configuration as do not touch each other. */
-const GROUPS: Change[][] = [];
 const FITS = new Set(CHANGES.filter(({ name }) => VALID_TOO.has(name) || ANYTHING.test(name)));
-for (const one of CHANGES.filter((each) => !FITS.has(each))) {
-  const isFree = (group: Change[]) =>
-    group.length < 20 && !group.some(({ at }) => isWithin(at, one.at) || isWithin(one.at, at));
-  const group = GROUPS.find(isFree);
-  if (group) group.push(one);
-  else GROUPS.push([one]);
+
+/** As many changes in one configuration as do not touch each other. */
+function group(changes: Change[]): Change[][] {
+  const groups: Change[][] = [];
+  for (const one of changes) {
+    const isFree = (other: Change[]) =>
+      other.length < 20 && !other.some(({ at }) => isWithin(at, one.at) || isWithin(one.at, at));
+    const found = groups.find(isFree);
+    if (found) found.push(one);
+    else groups.push([one]);
+  }
+  return groups;
 }
 
 function isWithin(at: Path, outer: Path): boolean {
@@ -200,8 +204,13 @@ const CASES: [name: string, text: string, isValid: boolean][] = [
     JSON.stringify(change(VALID, at.split("."), () => value)),
     ANYTHING.test(`has ${name}`),
   ]),
-  ...[...FITS].map((one): (typeof CASES)[number] => [one.name, apply([one]), true]),
-  ...GROUPS.map((group): (typeof CASES)[number] => [group.map(({ name }) => name).join(", "), apply(group), false]),
+  ...[true, false].flatMap((isValid) =>
+    group(CHANGES.filter((one) => FITS.has(one) === isValid)).map((changes): (typeof CASES)[number] => [
+      changes.map(({ name }) => name).join(", "),
+      apply(changes),
+      isValid,
+    ]),
+  ),
 ];
 
 interface Answer {
@@ -336,11 +345,11 @@ describe("a lock file", () => {
     );
   });
 
-  test.each(LOCKS)("that %s", async (_, lock) => {
+  test.each(LOCKS)("that %s", async (name, lock) => {
     writeFileSync(path.join(folder, "tools.lock.json"), lock);
     const { code, answer } = await check();
     expect({ code, count: answer.problems.length > 0 }).toEqual({ code: 1, count: true });
-    await diagnose();
+    if (name === "is empty") await diagnose();
   });
 
   // The first of a row is the call that is granted by its name.
