@@ -4,10 +4,10 @@ import { once } from "node:events";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { text as readText } from "node:stream/consumers";
 import { Script } from "node:vm";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { parseAllDocuments } from "yaml";
+import { placesOf } from "../.ci/release-tags.ts";
 import { createProgram } from "../src/cli/all-commands.ts";
 import { parseSource } from "../src/core/config/parse/source.ts";
 import type { UserConfig } from "../src/core/config/schema/generated.ts";
@@ -113,17 +113,23 @@ test("the workflow of a release needs the gate, pins its actions, and has no rig
     expect(read("../../.github/workflows/release.yml")).toContain(`needs.check.outputs.${name} }}`);
 });
 
+const TAGS = ["v0.1.0", "v0.1.9", "v0.2.0", "v0.3.0-rc.1", "nightly"];
+
 test.each([
   ["v0.2.1", "latest", "0.2.1 0.2 latest", true],
   ["v0.1.12", "release-0.1", "0.1.12 0.1", false],
   ["v0.1.8", "release-0.1", "0.1.8", false],
   ["v0.10.0", "latest", "0.10.0 0.10 latest", true],
   ["v0.3.0-rc.1", "next", "0.3.0-rc.1", false],
-])("%s is published as %s, its image as %s", async (tag, npm, image, latest) => {
+])("%s is published as %s, its image as %s", (tag, npm, image, latest) => {
+  expect(placesOf(tag, [...TAGS, tag])).toEqual({ npm, image, latest });
+});
+
+test("the workflow gets them as outputs", async () => {
   const program = path.join(root, ".ci/release-tags.ts");
-  const child = spawn(process.execPath, [program, tag], { stdio: ["pipe", "pipe", "inherit"] });
-  child.stdin.end(`v0.1.0\nv0.1.9\nv0.2.0\nv0.3.0-rc.1\nnightly\n${tag}\n`);
-  expect(await readText(child.stdout)).toBe(`npm=${npm}\nimage=${image}\nlatest=${latest}\n`);
+  const input = `${TAGS.join("\n")}\nv0.1.12\n`;
+  const { stdout } = await run(root, process.execPath, [program, "v0.1.12"], { input });
+  expect(stdout).toBe("npm=release-0.1\nimage=0.1.12 0.1\nlatest=false\n");
 });
 
 test("a release has one version: tag, package, changelog, images", async () => {

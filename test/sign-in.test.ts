@@ -1,9 +1,20 @@
 import { request } from "node:http";
-import { afterEach, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { GATEWAY_TOKEN, HOOK_TOKEN, type Service, startService } from "./support/service.ts";
 
+/** The service of most cases. One that changes it, or guesses as often as one may, starts its own. */
+let shared: Service;
 let service: Service;
-afterEach(() => service.close());
+beforeAll(async () => {
+  shared = await startService();
+});
+afterAll(() => shared.close());
+beforeEach(() => {
+  service = shared;
+});
+afterEach(async () => {
+  if (service !== shared) await service.close();
+});
 
 interface Answer {
   status: number;
@@ -37,7 +48,6 @@ const cookieOf = ({ headers }: Answer): string => headers["set-cookie"]?.[0]?.sp
 
 describe("signing in", () => {
   test("sets a cookie of twelve hours that only this site sends and no script reads", async () => {
-    service = await startService();
     const answer = await signIn();
     expect([answer.status, JSON.parse(answer.text)]).toEqual([200, { ok: true, expiresAt: expect.any(String) }]);
     const [cookie] = answer.headers["set-cookie"] ?? [];
@@ -65,7 +75,6 @@ describe("signing in", () => {
   });
 
   test.each([[HOOK_TOKEN], [""], [null], [42], [[GATEWAY_TOKEN]]])("is refused with %j", async (token) => {
-    service = await startService();
     expect((await signIn(token)).status).toBe(401);
   });
 
@@ -88,7 +97,6 @@ describe("signing in", () => {
   });
 
   test("ends with DELETE", async () => {
-    service = await startService();
     const cookie = cookieOf(await signIn());
     const answer = await send("DELETE /api/session", { ...FROM_PAGE, cookie });
     expect([answer.status, answer.headers["set-cookie"]]).toEqual([
@@ -100,7 +108,6 @@ describe("signing in", () => {
 
 describe("attacks", () => {
   test.each(["expiry", "nonce", "signature"])("a cookie with another %s does not count", async (part) => {
-    service = await startService();
     const [version, expiry = "", nonce = "", signature = ""] = cookieOf(await signIn()).split(".");
     const changed = {
       expiry: [version, Number(expiry) + 1, nonce, signature],
@@ -120,7 +127,6 @@ describe("attacks", () => {
     ["an old browser, from a hidden origin", { ...JSON_TYPE, origin: "null" }, 403],
     ["a request without an origin", JSON_TYPE, 403],
   ])("CSRF: a write with the cookie by %s is refused", async (_who, headers, status) => {
-    service = await startService();
     const cookie = cookieOf(await signIn());
     expect((await send(WRITE, { ...headers, cookie })).status).toBe(status);
     expect((await send("DELETE /api/session", { ...headers, cookie })).status).toBe(status);
@@ -128,13 +134,11 @@ describe("attacks", () => {
   });
 
   test("CSRF: another site cannot sign a browser in", async () => {
-    service = await startService();
     expect((await signIn(GATEWAY_TOKEN, { "sec-fetch-site": "cross-site" })).status).toBe(403);
     expect((await signIn(GATEWAY_TOKEN, { "content-type": "text/plain" })).status).toBe(415);
   });
 
   test("over plain http, where browsers only name the origin, the page may write", async () => {
-    service = await startService();
     const cookie = cookieOf(await signIn());
     expect((await send(WRITE, { ...JSON_TYPE, origin: service.url, cookie })).status).toBe(404);
   });
@@ -142,7 +146,6 @@ describe("attacks", () => {
   test.each(["evil.example", "evil.example:80", "localhost.evil.example", "127.0.0.1.evil.example"])(
     "DNS rebinding: nothing is served to a browser under the name %s",
     async (host) => {
-      service = await startService();
       const cookie = cookieOf(await signIn());
       for (const target of ["GET /", "GET /page/main.js", "GET /api/status"]) {
         expect([target, (await send(target, { host, cookie })).status]).toEqual([target, 403]);
@@ -154,17 +157,15 @@ describe("attacks", () => {
     },
   );
 
-  test.each(["localhost", "LOCALHOST:18790", "127.0.0.1:1", "[::1]:18790", "192.168.1.5", "hooks.example.org"])(
-    "the page is served under %s",
-    async (host) => {
-      const gateway = { auth: { token: GATEWAY_TOKEN }, publicUrl: "http://hooks.example.org/in" };
-      service = await startService({ config: { gateway } });
-      expect((await send("GET /", { host })).status).toBe(200);
-    },
-  );
+  test("the page is served under the names of this machine, its addresses and the public name", async () => {
+    const gateway = { auth: { token: GATEWAY_TOKEN }, publicUrl: "http://hooks.example.org/in" };
+    service = await startService({ config: { gateway } });
+    const names = ["localhost", "LOCALHOST:18790", "127.0.0.1:1", "[::1]:18790", "192.168.1.5", "hooks.example.org"];
+    const statuses = await Promise.all(names.map(async (host) => [host, (await send("GET /", { host })).status]));
+    expect(statuses).toEqual(names.map((host) => [host, 200]));
+  });
 
   test("the cookie does not open hooks, and the hook token does not open the page's API", async () => {
-    service = await startService();
     const cookie = cookieOf(await signIn());
     expect((await send("POST /hooks/wake", { ...FROM_PAGE, cookie }, { text: "x" })).status).toBe(401);
     expect((await send("GET /api/status", { authorization: `Bearer ${HOOK_TOKEN}` })).status).toBe(401);
@@ -174,7 +175,6 @@ describe("attacks", () => {
 
 describe("the page", () => {
   test("is served to anyone, says who is signed in, and may load nothing from elsewhere", async () => {
-    service = await startService();
     const { status, headers, text } = await send("GET /");
     expect([status, headers["cache-control"], headers["content-type"]]).toEqual([
       200,
@@ -189,7 +189,6 @@ describe("the page", () => {
   });
 
   test("its files are compressed and kept by the browser", async () => {
-    service = await startService();
     const [file] = /page\/[\w-]+\.js/.exec((await send("GET /")).text) ?? [];
     const plain = await send(`GET /${file}`);
     expect([plain.status, plain.headers["content-encoding"]]).toEqual([200, undefined]);
@@ -211,7 +210,6 @@ describe("the page", () => {
   test.each(["/page/none.js", "/page/..%2F..%2Fpackage.json", "/page/index.html", "/page/", "/page/__proto__"])(
     "%s is not found",
     async (path) => {
-      service = await startService();
       expect((await send(`GET ${path}`)).status).toBe(404);
     },
   );
