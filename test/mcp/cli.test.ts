@@ -1,6 +1,6 @@
 import { Client } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { plainEnv, startWebhooks } from "../support/cli.ts";
 import { type Callback, createSecret, MCP_TOKEN, publishing, rpc, startCallback } from "../support/mcp.ts";
 import { PROGRAM } from "../support/program.ts";
@@ -8,11 +8,11 @@ import { type Service, startService } from "../support/service.ts";
 
 let service: Service;
 let callback: Callback;
-beforeEach(async () => {
+beforeAll(async () => {
   callback = await startCallback();
   service = await startService({ config: publishing() });
 });
-afterEach(async () => {
+afterAll(async () => {
   await service.close();
   await callback.close();
 });
