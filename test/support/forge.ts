@@ -348,6 +348,11 @@ export async function startForge(kind: ForgeKind = "github", { takesDrafts = tru
       answerWith(Buffer.from(listRefs(folder, text)));
       return;
     }
+    const isFirstQuestion = isAsking && isSecondVersion && name === "git-upload-pack";
+    if (isFirstQuestion && capabilities) {
+      answerWith(capabilities);
+      return;
+    }
     const program = spawn(
       "git",
       [name.replace("git-", ""), isAsking ? "--http-backend-info-refs" : "--stateless-rpc", folder],
@@ -357,9 +362,16 @@ export async function startForge(kind: ForgeKind = "github", { takesDrafts = tru
     program.stdin.end(request.headers["content-encoding"] === "gzip" ? gunzipSync(body) : body);
     const chunks: Buffer[] = isAsking && !isSecondVersion ? [Buffer.from(`${toLine(`# service=${name}`)}${END}`)] : [];
     program.stdout.on("data", (chunk: Buffer) => chunks.push(chunk));
-    program.on("close", () => answerWith(Buffer.concat(chunks)));
+    program.on("close", (code) => {
+      const answered = Buffer.concat(chunks);
+      if (isFirstQuestion && code === 0) capabilities = answered;
+      answerWith(answered);
+    });
   }
 }
+
+/** What git can do in version 2 of its protocol, which is the same for all repositories. */
+let capabilities: Buffer | undefined;
 
 /** Refs by their files, whose names begin at the folder: nothing packs them here. */
 function readRefs(folder: string): Record<string, string> {
