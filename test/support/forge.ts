@@ -370,7 +370,7 @@ export async function startForge(kind: ForgeKind = "github", { takesDrafts = tru
   }
 }
 
-/** What git can do in version 2 of its protocol, which is the same for all repositories. */
+/** Git's abilities in version 2 of its protocol, which are the same for all repositories. */
 let capabilities: Buffer | undefined;
 
 /** Refs by their files, whose names begin at the folder: nothing packs them here. */
