@@ -11,20 +11,20 @@ const SECOND_SIGNAL_AFTER_MS = 150;
 
 /** `kill` of `npx` reaches neither this process nor the shell between them. */
 function stopWithParent(stop: () => void): void {
-  const before = findAncestors();
-  setInterval(() => findAncestors() !== before && stop(), 500).unref();
+  const { ppid } = process;
+  const above = findAbove(ppid);
+  const isEnded = (): boolean => process.ppid !== ppid || (findAbove(ppid) ?? above) !== above;
+  setInterval(() => isEnded() && stop(), 500).unref();
 }
 
-/** The id of the parent, and if that is the shell of `npx`, of its parent, which is known on Linux. */
-function findAncestors(): string {
-  const { ppid } = process;
+/** The parent of the shell of `npx`. Undefined if this is no shell, or if the file cannot be read, as without free file handles. */
+function findAbove(shell: number): string | undefined {
   try {
-    const stat = process.getBuiltinModule("node:fs").readFileSync(`/proc/${ppid}/stat`, "latin1");
+    const stat = process.getBuiltinModule("node:fs").readFileSync(`/proc/${shell}/stat`, "latin1");
     // `4711 (sh) S 4710 …`
-    const [, parent = ""] = /^\d+ \((?:ba|da|a|z)?sh\) \S (\d+) /.exec(stat) ?? [];
-    return `${ppid} ${parent}`;
+    return /^\d+ \((?:ba|da|a|z)?sh\) \S (\d+) /.exec(stat)?.[1];
   } catch {
-    return String(ppid);
+    return undefined;
   }
 }
 
