@@ -165,7 +165,7 @@ async function serve(node: string[]): Promise<{ client: Client; errors: () => st
 
 /** Starts the test's process. */
 function start([command = "", ...words]: string[]): { output: () => string; errors: () => string } {
-  // As below npx, whose end the program watches.
+  // Below npx, the program watches for its end.
   const started = spawn(command, words, { env: { ...process.env, npm_command: "exec" } });
   child = started;
   let [output, errors] = ["", ""];
