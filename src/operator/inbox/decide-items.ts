@@ -1,6 +1,6 @@
 import { toVisible } from "../../core/boundary/visible.ts";
 import type { Question } from "../../core/approvals/question/card.ts";
-import type { Approval, EventSummary } from "../../core/journal/journal.ts";
+import type { Approval } from "../../core/journal/journal.ts";
 import { toText } from "../../core/shared/json.ts";
 import { toEndWord } from "../../core/shared/words.ts";
 import { toOneLine } from "../../core/shared/text/text.ts";
@@ -10,17 +10,18 @@ import type { InboxItem } from "./item.ts";
 export interface AskedQuestion {
   approval: Approval;
   question: Question;
-  event?: Pick<EventSummary, "subject">;
+  /** The subject of its event. */
+  subject?: string;
 }
 
 /** A question to a person, with the card that all places draw. */
-export function toDecideItem({ approval, question, event }: AskedQuestion): InboxItem {
+export function toDecideItem({ approval, question, subject }: AskedQuestion): InboxItem {
   const { id, code, by, decidedAt } = approval;
   return {
     id,
     part: "decide",
     title: toTitle(approval),
-    ...(event?.subject && { subject: toVisible(event.subject) }),
+    ...(subject && { subject: toVisible(subject) }),
     since: toIso(approval.askedAt),
     ...(question.until !== undefined && question.state === "open" && { until: question.until }),
     ...(question.state !== "open" && {

@@ -54,7 +54,7 @@ export async function readInbox(sources: InboxSources, now = Date.now()): Promis
       })),
   );
   return toOrder([
-    ...(await Promise.all(open.map((approval) => readDecideItem(approval, sources)))),
+    ...(await readDecideItems(open, sources)),
     ...toDownItems(
       {
         status: current,
@@ -128,13 +128,20 @@ async function readSaves(
 /** An item by its id: one that is open, or a question or failures that have ended. */
 export async function readInboxItem(id: string, sources: InboxSources): Promise<InboxItem | undefined> {
   const approval = await sources.journal.getApproval(id);
-  if (approval) return readDecideItem(approval, sources);
+  if (approval) return (await readDecideItems([approval], sources))[0];
   return (await readInbox(sources)).find((item) => item.id === id) ?? readEnded(id, sources.journal);
 }
 
-async function readDecideItem(approval: Approval, { journal, config }: InboxSources): Promise<InboxItem> {
-  const question = await readQuestion(approval, journal, toPlace(config()));
-  const { eventId } = approval;
-  const [event] = eventId === undefined ? [] : await journal.listEvents({ ids: [eventId], limit: 1 });
-  return toDecideItem({ approval, question, event });
+async function readDecideItems(
+  approvals: readonly Approval[],
+  { journal, config }: InboxSources,
+): Promise<InboxItem[]> {
+  const place = toPlace(config());
+  const subjects = await readSubjects(journal, approvals);
+  return Promise.all(
+    approvals.map(async (approval) => {
+      const question = await readQuestion(approval, journal, place);
+      return toDecideItem({ approval, question, subject: subjects.get(approval.eventId) });
+    }),
+  );
 }
