@@ -1,4 +1,4 @@
-/** The hostile questions of `browser/seeded.test.ts` in a terminal and in a mail. */
+/** Hostile questions in a terminal and in a mail; `browser/seeded.test.ts` has half of them in a browser. */
 import { stripVTControlCharacters } from "node:util";
 import { expect, test } from "vitest";
 import { toChatText } from "../src/core/approvals/question/chat-text.ts";

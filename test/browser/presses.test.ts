@@ -8,14 +8,14 @@ import { silentTelemetry } from "../../src/core/telemetry/telemetry.ts";
 import { HEALTH } from "../../src/operator/inbox/health-items.ts";
 import { createSqliteJournal } from "../../src/stores/sqlite/sqlite.ts";
 import { startBrowser, type TestBrowser } from "../support/browser.ts";
-import { writeSeed } from "../support/seed.ts";
+import { HOSTILE_SAMPLE, writeSeed } from "../support/seed.ts";
 import { GATEWAY_TOKEN, openService, type Service } from "../support/service.ts";
 
 let service: Service;
 let browser: TestBrowser;
 beforeAll(async () => {
   const folder = mkdtempSync(path.join(tmpdir(), "hookline-presses-"));
-  await writeSeed(folder, { isHostile: true });
+  await writeSeed(folder, { hostile: HOSTILE_SAMPLE.slice(0, 8) });
   await addSurroundings(folder);
   service = await openService(folder, { saves: true });
   for (const n of [1, 2]) await service.post("unheard-of", { n });

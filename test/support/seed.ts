@@ -213,8 +213,8 @@ const SEED_FILES = {
 /** How many events are written, beside those of two questions. */
 const SEED_EVENTS = 737;
 
-/** Writes configuration, transforms and a journal of three days to a folder. `isHostile`: with hostile questions, too. */
-export async function writeSeed(folder: string, { isHostile = false } = {}): Promise<void> {
+/** Writes configuration, transforms and a journal of three days to a folder. `hostile`: questions that it has, too. */
+export async function writeSeed(folder: string, { hostile = [] as HostileCase[] } = {}): Promise<void> {
   for (const [name, text] of Object.entries(SEED_FILES)) {
     const file = path.join(folder, name);
     mkdirSync(path.dirname(file), { recursive: true });
@@ -224,7 +224,7 @@ export async function writeSeed(folder: string, { isHostile = false } = {}): Pro
   const journal = await createSqliteJournal({ folder: path.join(folder, ".webhooks"), telemetry: silentTelemetry });
   try {
     await fill(journal, Date.now());
-    if (isHostile) await addHostileQuestions(journal, Date.now() - MINUTE_MS);
+    await addHostileQuestions(journal, hostile, Date.now() - MINUTE_MS);
   } finally {
     await journal.close();
   }
@@ -320,8 +320,11 @@ export const HOSTILE_END = "the end of the arguments";
 
 const nest = (value: unknown, depth: number): unknown => (depth === 0 ? value : { deeper: nest(value, depth - 1) });
 
+type HostileForm = Pick<NewApproval, "arguments"> & { reply?: { to: string; text: string } };
+type HostileCase = HostileForm & { text: string };
+
 /** The forms of a card: a table with odd names, a long text, a diff, a list, deep JSON, a reply. */
-const FORMS: ((text: string) => Pick<NewApproval, "arguments"> & { reply?: { to: string; text: string } })[] = [
+const FORMS: ((text: string) => HostileForm)[] = [
   (text) => ({ arguments: { [text.slice(0, 80)]: 1, note: text.slice(0, 280), amount: 69.5, end: HOSTILE_END } }),
   (text) => ({ arguments: { body: `${text}\n`.repeat(60), end: HOSTILE_END } }),
   (text) => ({ arguments: { oldText: `one\n${text}`, newText: `two\n${text}`, end: HOSTILE_END } }),
@@ -331,10 +334,12 @@ const FORMS: ((text: string) => Pick<NewApproval, "arguments"> & { reply?: { to:
 ];
 
 /** Each hostile text in each form. */
-export const HOSTILE_CASES = HOSTILE.flatMap((text) => FORMS.map((form) => ({ text, ...form(text) })));
+export const HOSTILE_CASES: HostileCase[] = HOSTILE.flatMap((text) => FORMS.map((form) => ({ text, ...form(text) })));
 
-async function addHostileQuestions(journal: Journal, at: number): Promise<void> {
-  const cases = HOSTILE_CASES;
+/** Each text in every second form, and each form with every second text. */
+export const HOSTILE_SAMPLE = HOSTILE_CASES.filter((_, at) => (at + Math.floor(at / FORMS.length)) % 2 === 0);
+
+async function addHostileQuestions(journal: Journal, cases: HostileCase[], at: number): Promise<void> {
   const codes = await journal.reserveCodes(cases.length);
   for (const [index, { text, reply, ...form }] of cases.entries()) {
     const hostile: Sender = {
