@@ -304,7 +304,7 @@ test("a question to a person is counted in the navigation, shown exactly, and an
   // The second press meets an empty row.
   await card.getByRole("button", { name: /^Deny: / }).dblclick();
   await card.getByRole("heading", { name: /^Denied: billing\.refund/ }).waitFor();
-  expect(await page.evaluate("document.activeElement.tagName")).toBe("H3");
+  await expect.poll(() => page.evaluate("document.activeElement.tagName")).toBe("H3");
   expect((await service.api("/api/approvals?state=open")).approvals).toHaveLength(2);
   await card.getByText("deny by operator").waitFor();
   // Nothing moves: the ended one stays where it was, and says who decided.
