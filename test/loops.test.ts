@@ -73,8 +73,8 @@ test.each([
   const numbers = Array.from({ length: MAX_ANSWERS + TOO_MANY }, (_, index) => index + 10);
   const eventIds = await Promise.all(numbers.map((n) => post(channel, placeOf(n))));
   await waitFor(async () => {
-    const counts = [await listRuns("done", eventIds), await listRuns("held", eventIds)].map(({ length }) => length);
-    return counts[0]! + counts[1]! === eventIds.length;
+    const [done, held] = [await listRuns("done", eventIds), await listRuns("held", eventIds)];
+    return done.length + held.length === eventIds.length;
   });
   const held = await listRuns("held", eventIds);
   expect(held.map(({ holdReason }) => holdReason)).toEqual(["loop", "loop", "loop"]);

@@ -176,7 +176,7 @@ const ANYTHING =
 
 const FITS = new Set(CHANGES.filter(({ name }) => VALID_TOO.has(name) || ANYTHING.test(name)));
 
-/** As many changes in one configuration as do not touch each other. */
+/** Changes that do not touch each other are in one configuration. */
 function group(changes: Change[]): Change[][] {
   const groups: Change[][] = [];
   for (const one of changes) {
