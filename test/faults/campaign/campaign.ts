@@ -18,6 +18,7 @@ import { startTraffic, type Traffic } from "./traffic.ts";
 
 export interface CampaignOptions {
   hooks: number;
+  senders?: number;
   /** How often the service ends before the last hook. More kills happen during starts. */
   ends: number;
   /** Each end has the next one. */
@@ -77,7 +78,7 @@ export async function runCampaign(options: CampaignOptions): Promise<CampaignRep
     reply: toReply,
     refuses: createRefusals(createRandom(options.seed)),
   });
-  const senders = toSenders(options.hooks, SENDERS, SENDER_KINDS);
+  const senders = toSenders(options.hooks, options.senders ?? SENDERS, SENDER_KINDS);
   const traffic = startTraffic(senders, options.seed);
   const wanted = options.faults ?? [];
   const disk = wanted.includes("power") ? mountImage(folder, IMAGE_MEGABYTES) : undefined;
