@@ -17,7 +17,7 @@ function findBusyProcesses(): number[] {
 
 describe("sandbox", () => {
   describeTransformRunner("sandbox", () => createSandbox({ telemetry: silentTelemetry }), "request");
-  describeTransformRunner("sandbox", () => createSandbox({ telemetry: silentTelemetry }), "strict");
+  describeTransformRunner("sandbox", () => createSandbox({ telemetry: silentTelemetry, children: 1 }), "strict");
 
   describe("a failure is reported", () => {
     let folder: TransformFolder;
@@ -30,7 +30,7 @@ describe("sandbox", () => {
         ...silentLog,
         warn: (message, fields) => void warnings.push({ message, ...fields }),
       });
-      runner = createSandbox({ telemetry });
+      runner = createSandbox({ telemetry, children: 1 });
     });
     beforeEach(() => {
       warnings = [];
