@@ -6,7 +6,7 @@ import { text } from "node:stream/consumers";
 import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { silentTelemetry } from "../../src/core/telemetry/telemetry.ts";
-import type { TransformRunner } from "../../src/core/transforms/runner.ts";
+import type { TransformBundle, TransformRunner } from "../../src/core/transforms/runner.ts";
 import { AS_NOBODY, findConfinement } from "../../src/core/transforms/sandbox/spawn.ts";
 import { createSandbox } from "../../src/core/transforms/sandbox/sandbox.ts";
 import { createTransformFolder, toInput, type TransformFolder } from "../contracts/transform-folder.ts";
@@ -36,11 +36,13 @@ describe.runIf(process.platform === "linux")("a sandbox process", () => {
   describe("that has run a call", () => {
     let child: number;
     let running: TransformRunner;
+    let bundle: TransformBundle;
     beforeAll(async () => {
       const before = sandboxProcessesOf(process.pid);
       const own = createTransformFolder();
       running = createSandbox({ telemetry: silentTelemetry, children: 1 });
-      await running.run(await own.bundle("export default () => 1"), toInput({}));
+      bundle = await own.bundle("export default () => 1");
+      await running.run(bundle, toInput({}));
       own.remove();
       [child = 0] = sandboxProcessesOf(process.pid).filter((pid) => !before.includes(pid));
     });
@@ -69,6 +71,14 @@ describe.runIf(process.platform === "linux")("a sandbox process", () => {
       await expect.poll(() => readProcess(child, "limits")).toMatch(/^Max address space +\d+ /m);
       expect(readProcess(child, "limits")).toMatch(/^Max file size +0 /m);
     });
+
+    test("is removed after close, with its folder, and the sandbox is unavailable", async () => {
+      const work = readlinkSync(`/proc/${child}/cwd`);
+      await running.close();
+      await expect.poll(() => isAlive(child)).toBe(false);
+      expect(() => readdirSync(work)).toThrow(/ENOENT/);
+      await expect(running.run(bundle, toInput({}))).rejects.toMatchObject({ kind: "unavailable" });
+    });
   });
 
   test.each([
@@ -84,14 +94,6 @@ describe.runIf(process.platform === "linux")("a sandbox process", () => {
     const user = confinement.includes(AS_NOBODY) ? 65534 : process.getuid?.();
     await expect.poll(() => readProcess(child!, "status")).toMatch(new RegExp(`^Uid:\\t${user}\\t`, "m"));
     vi.unstubAllEnvs();
-  });
-
-  test("is removed after close, with its folder", async () => {
-    await runner.run(await folder.bundle("export default () => 1"), toInput({}));
-    const work = startedChildren().map((child) => readlinkSync(`/proc/${child}/cwd`));
-    await runner.close();
-    await expect.poll(startedChildren).toEqual([]);
-    expect(() => readdirSync(work[0]!)).toThrow(/ENOENT/);
   });
 
   test("ends with its supervisor, also while it is stuck in native code", async () => {
@@ -156,12 +158,6 @@ test("calls beyond the queue limit are refused, the others served", async () => 
   expect(served.length).toBeGreaterThan(0);
   // A slow machine may not get to all of those that waited in time.
   expect(served.length + late.length).toBe(1200 - refused.length);
-});
-
-test("after close the sandbox is unavailable", async () => {
-  const bundle = await folder.bundle("export default () => 1");
-  await runner.close();
-  await expect(runner.run(bundle, toInput({}))).rejects.toMatchObject({ kind: "unavailable" });
 });
 
 const TOO_MANY = "Too many calls of this transform are waiting.";
