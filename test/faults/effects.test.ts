@@ -4,40 +4,37 @@
  */
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
-import { mkdirSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import { readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
-import { createClient } from "../support/client.ts";
 import { createGate } from "../support/gate.ts";
 import { createPostgresUrl } from "../support/postgres.ts";
-import { startProcess } from "../support/process.ts";
-import { GATEWAY_TOKEN, HOOK_TOKEN, openService } from "../support/service.ts";
+import { openService } from "../support/service.ts";
+import { copyAtCommits } from "./effects/copy-at-commit.ts";
 import { killAtRandom } from "./effects/random-kills.ts";
 import { finishTurn, postTurn, prepareTurn } from "./effects/turn.ts";
 
 const { KILLS, SEED = 1 } = process.env;
 const kills = Number(KILLS ?? 1);
 const TIMEOUT_MS = 1_800_000 + kills * 60_000;
-const TOKENS = { hookToken: HOOK_TOKEN, gatewayToken: GATEWAY_TOKEN };
-const PRELOAD = path.join(import.meta.dirname, "effects/copy-at-commit.mjs");
 
 /** A message between two commits is sent when a kill comes before the second, and not yet when it comes after the first. */
 test("what a kill leaves before and after each commit", async () => {
   const turn = await prepareTurn("http");
   const copies = `${turn.folder}-copies`;
-  const env = { NODE_OPTIONS: `--import=${PRELOAD}`, HOOKLINE_COPY_FROM: turn.folder, HOOKLINE_COPY_TO: copies };
-  const service = await startProcess(turn.configFile, env);
-  const client = createClient(service.url, TOKENS);
-  // Copies are made once their folder is there, so the turn stops at its model until then.
+  const copying = copyAtCommits(turn.folder, copies);
+  const service = await openService(turn.folder);
+  // The turn stops at its model until copies are made.
   const { passed, open } = createGate();
   turn.modelWaitsFor = passed;
-  const { body } = await postTurn(client);
-  mkdirSync(copies);
+  const { body } = await postTurn(service);
+  copying.begin();
   open();
-  await finishTurn(client, turn, body.eventId);
-  await service.end("SIGKILL");
+  await finishTurn(service, turn, body.eventId);
+  copying.end();
+  await service.hookline.close();
 
   // Where nothing happens between a commit and the next one, a kill leaves the same after the first and before the second.
   const states = new Map(readdirSync(copies).map((moment) => [hashFiles(path.join(copies, moment)), moment]));
