@@ -6,6 +6,7 @@ import { exampleOf, leafCommands, nameOf } from "../src/cli/command-list.ts";
 import { createProgram } from "../src/cli/all-commands.ts";
 import { leaveProject, writeProject } from "../src/cli/demo/project.ts";
 import { runCli } from "../src/cli/main.ts";
+import { createOperatorClient } from "../src/cli/operator-client.ts";
 import { type CliResult, createTestIo, runWebhooks, startWebhooks } from "./support/cli.ts";
 import { startSlack } from "./support/vendors/slack.ts";
 import { HOOK_TOKEN, withTokens } from "./support/service.ts";
@@ -130,7 +131,11 @@ describe("webhooks check", () => {
   });
 
   test("passes what the demo leaves", async () => {
-    leaveProject(writeProject(folder, "http://127.0.0.1:1/"));
+    const project = writeProject(folder, "http://127.0.0.1:1/");
+    const { io, stderr } = createTestIo(folder);
+    await createOperatorClient({ config: project.config }, { ...io, env: project.env });
+    expect(stderr()).toBe("");
+    leaveProject(project);
     expect(await webhooks("check")).toMatchObject({ code: 0 });
   });
 

@@ -10,6 +10,7 @@ test.each([
   [{}, "webhooks"],
   [{ npm_command: "exec" }, "npx hookline"],
   [{ npm_lifecycle_event: "webhooks" }, "npm run -s webhooks --"],
+  [{ npm_lifecycle_event: "demo" }, "npm run -s webhooks --"],
 ])("a text names commands as the person calls them: %j", (env, name) => {
   expect(commandName({ env })).toBe(name);
   const text =

@@ -52,7 +52,7 @@ export function printError(io: CliIo, ...lines: string[]): void {
 /** How the person calls this program. `npx webhooks` may be somebody else's package. */
 export function commandName({ env }: Pick<CliIo, "env">): string {
   if (env["npm_command"] === "exec") return PROGRAM;
-  return env["npm_lifecycle_event"] === "webhooks" ? "npm run -s webhooks --" : "webhooks";
+  return /^(?:webhooks|demo)$/.test(env["npm_lifecycle_event"] ?? "") ? "npm run -s webhooks --" : "webhooks";
 }
 
 /** A color may come before it: `[2m`. */

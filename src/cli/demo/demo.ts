@@ -155,13 +155,13 @@ interface DemoService {
   post(hook: string, payload: unknown): Promise<{ status: number; eventId: string }>;
 }
 
-async function startService({ config, hookToken }: DemoProject, io: CliIo, port = 0): Promise<DemoService> {
+async function startService({ config, env }: DemoProject, io: CliIo, port = 0): Promise<DemoService> {
   const service = await untilListening(spawnProgram(PROGRAM, ["serve", "--config", config, "--port", String(port)]));
   return {
     process: service,
-    api: await createOperatorClient({ config, url: service.url }, io),
+    api: await createOperatorClient({ config, url: service.url }, { ...io, env: { ...io.env, ...env } }),
     async post(hook, payload) {
-      const headers = { authorization: `Bearer ${hookToken}`, "content-type": "application/json" };
+      const headers = { authorization: `Bearer ${env.HOOK_TOKEN}`, "content-type": "application/json" };
       const body = JSON.stringify(payload);
       const answer = await fetch(`${service.url}/hooks/${hook}`, { method: "POST", headers, body });
       const { eventId }: { eventId: string } = JSON.parse(await answer.text());

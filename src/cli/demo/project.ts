@@ -7,19 +7,20 @@ export interface DemoProject {
   folder: string;
   config: string;
   transform: string;
-  hookToken: string;
+  /** The variables that the configuration names, as in its `.env`. */
+  env: { HOOK_TOKEN: string; GATEWAY_TOKEN: string; TEAM_URL: string };
 }
 
 /** `teamUrl`: where replies are posted. */
 export function writeProject(folder: string, teamUrl: string): DemoProject {
   const [config, transform] = [path.join(folder, "webhooks.json5"), path.join(folder, "transforms/deployment.ts")];
-  const [hookToken, gatewayToken] = [createToken(), createToken()];
   mkdirSync(path.dirname(transform), { recursive: true });
   writeFileSync(config, CONFIG);
   writeFileSync(transform, TRANSFORM);
-  const variables = [`HOOK_TOKEN=${hookToken}`, `GATEWAY_TOKEN=${gatewayToken}`, `TEAM_URL=${teamUrl}`];
-  writeFileSync(path.join(folder, ".env"), variables.map((line) => `${line}\n`).join(""), { mode: 0o600 });
-  return { folder, config, transform, hookToken };
+  const env = { HOOK_TOKEN: createToken(), GATEWAY_TOKEN: createToken(), TEAM_URL: teamUrl };
+  const lines = Object.entries(env).map(([name, value]) => `${name}=${value}\n`);
+  writeFileSync(path.join(folder, ".env"), lines.join(""), { mode: 0o600 });
+  return { folder, config, transform, env };
 }
 
 /** Takes the team's address out: what answered there ends with the demo. */
