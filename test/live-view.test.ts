@@ -52,23 +52,23 @@ test.each<[string, string, unknown, RegExp]>([
     "an agent turn ends in its reply",
     "ci",
     { job: "lint" },
-    /ci → builds lint failed → turn \d+ ms → not sent: no channel is configured: set channels {2}\d+ ms\n +\[echo: .*\] lint failed\n +log: checking lint\n/,
+    /ci → builds lint failed → turn [\d.]+ m?s → not sent: no channel is configured: set channels {2}[\d.]+ m?s\n +\[echo: .*\] lint failed\n +log: checking lint\n/,
   ],
   [
     "a skipped request",
     "ci",
     { job: "skip" },
-    /ci → builds → skipped: the transform gave no action {1,2}\d+ ms\n +log: checking skip\n/,
+    /ci → builds → skipped: the transform gave no action {1,2}[\d.]+ m?s\n +log: checking skip\n/,
   ],
-  ["a wake", "wake", { text: "x", mode: "next-heartbeat" }, /wake x → wake \(next-heartbeat\) {1,2}\d+ ms\n/],
+  ["a wake", "wake", { text: "x", mode: "next-heartbeat" }, /wake x → wake \(next-heartbeat\) {1,2}[\d.]+ m?s\n/],
   [
     "a transform that throws, with its log, its place and the command that shows more",
     "ci",
     {},
-    /ci → builds → 500: .* {1,2}\d+ ms\n +log: checking undefined\n +Error: the payload has no job\n +at .*ci\.ts:3:27.*\n[^]*? webhooks events show \S{36}\n/,
+    /ci → builds → 500: .* {1,2}[\d.]+ m?s\n +log: checking undefined\n +Error: the payload has no job\n +at .*ci\.ts:3:27.*\n[^]*? webhooks events show \S{36}\n/,
   ],
-  ["a refused payload", "wake", {}, /wake → 400: .*text is required.* {1,2}\d+ ms\n/],
-  ["an unknown hook", "nope", {}, /nope → 404: .* {1,2}\d+ ms\n/],
+  ["a refused payload", "wake", {}, /wake → 400: .*text is required.* {1,2}[\d.]+ m?s\n/],
+  ["an unknown hook", "nope", {}, /nope → 404: .* {1,2}[\d.]+ m?s\n/],
 ])("%s", async (_, hook, payload, line) => {
   await client.post(hook, payload);
   await expect.poll(() => terminal.shown()).toMatch(line);
@@ -76,11 +76,11 @@ test.each<[string, string, unknown, RegExp]>([
 
 test("a wrong token, and a path that is no hook", async () => {
   await fetch(`${url}/hooks/ci`, { method: "POST", body: "{}", headers: { authorization: "Bearer wrong" } });
-  await expect.poll(() => terminal.shown()).toMatch(/POST \/hooks\/ci → 401: .* {1,2}\d+ ms\n/);
+  await expect.poll(() => terminal.shown()).toMatch(/POST \/hooks\/ci → 401: .* {1,2}[\d.]+ m?s\n/);
   await fetch(`${url}/hook/ci\u202e`, { method: "POST", body: "{}" });
   await expect
     .poll(() => terminal.shown())
-    .toMatch(/POST \/hook\/ci%E2%80%AE → 404: There is no such path\. {1,2}\d+ ms\n/);
+    .toMatch(/POST \/hook\/ci%E2%80%AE → 404: There is no such path\. {1,2}[\d.]+ m?s\n/);
 });
 
 test("a replay, and the answer to a known idempotency key", async () => {

@@ -38,7 +38,7 @@ describe("webhooks events", () => {
     expect(code).toBe(0);
     const [head, ...rows] = stdout.trim().split("\n");
     expect(head).toMatch(/^id +received +status +hook +subject +outcome$/);
-    expect(rows[0]).toMatch(/ m +m \d +turn \d+ ms$/);
+    expect(rows[0]).toMatch(/ m +m \d +turn [\d.]+ m?s$/);
     const shown = rows.map((row) => row.split(/ +/)[0] ?? "");
     expect(shown.map((short) => ids.findIndex((id) => id.startsWith(short)))).toEqual([1, 2]);
     expect((await ask("events", "show", shown[1] ?? "")).stdout).toContain(ids[2]);

@@ -24,13 +24,13 @@ async function follow(...flags: string[]): Promise<RunningCommand> {
 test("shows replies, errors, refused requests and reloads, until it is stopped", async () => {
   const tail = await follow();
   await service.post("m", { text: "hello" });
-  await expect.poll(() => tail.stdout()).toMatch(/ m → m hello → turn \d+ ms {2}\d+ ms\n +\[echo: .*\] hello\n/);
+  await expect.poll(() => tail.stdout()).toMatch(/ m → m hello → turn [\d.]+ m?s {2}[\d.]+ m?s\n +\[echo: .*\] hello\n/);
   await service.post("wake", { text: "x", mode: "next-heartbeat" });
   await expect.poll(() => tail.stdout()).toMatch(/ wake .*→ wake \(next-heartbeat\)/);
   await service.post("t", {});
   await expect.poll(() => tail.stdout()).toMatch(/ t → t → 500: .*\n +Error: not yet\n +at .*t\.ts:1:/);
   await fetch(`${service.url}/hooks/m`, { method: "POST", body: "{}", headers: { authorization: "Bearer wrong" } });
-  await expect.poll(() => tail.stdout()).toMatch(/ POST \/hooks\/m → 401: The token is wrong.* {2}\d+ ms\n/);
+  await expect.poll(() => tail.stdout()).toMatch(/ POST \/hooks\/m → 401: The token is wrong.* {2}[\d.]+ m?s\n/);
   await service.hookline.reload();
   await expect.poll(() => tail.stdout()).toMatch(/ reloaded /);
   tail.stop();
