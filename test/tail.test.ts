@@ -24,7 +24,9 @@ async function follow(...flags: string[]): Promise<RunningCommand> {
 test("shows replies, errors, refused requests and reloads, until it is stopped", async () => {
   const tail = await follow();
   await service.post("m", { text: "hello" });
-  await expect.poll(() => tail.stdout()).toMatch(/ m → m hello → turn [\d.]+ m?s {2}[\d.]+ m?s\n +\[echo: .*\] hello\n/);
+  await expect
+    .poll(() => tail.stdout())
+    .toMatch(/ m → m hello → turn [\d.]+ m?s {2}[\d.]+ m?s\n +\[echo: .*\] hello\n/);
   await service.post("wake", { text: "x", mode: "next-heartbeat" });
   await expect.poll(() => tail.stdout()).toMatch(/ wake .*→ wake \(next-heartbeat\)/);
   await service.post("t", {});
